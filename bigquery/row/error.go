@@ -1,0 +1,51 @@
+package row
+
+import "fmt"
+
+// Kind is the class of a row error; see docs/reference/errors.md.
+type Kind string
+
+const (
+	KindRequired  Kind = "R-REQUIRED" // no value for a REQUIRED column
+	KindNullElem  Kind = "R-NULLELEM" // null inside a repeated value
+	KindNullKey   Kind = "R-NULLKEY"  // null map key
+	KindRange     Kind = "R-RANGE"    // value outside the column's range
+	KindScale     Kind = "R-SCALE"    // too many fractional digits
+	KindType      Kind = "R-TYPE"     // value of the wrong type
+	KindText      Kind = "R-TEXT"     // text is not valid UTF-8
+	KindJSON      Kind = "R-JSON"     // not exactly one JSON object
+	KindMulti     Kind = "R-MULTI"    // more than one JSON value in a record
+	KindEmptyDoc  Kind = "R-EMPTYDOC" // {} at the top level
+	KindUnknown   Kind = "R-UNKNOWN"  // field the schema lacks
+	KindDuplicate Kind = "R-DUPKEY"   // key twice, ignoring case
+	KindSchema    Kind = "C-SCHEMA"   // schema that cannot be derived or used
+	KindEmpty     Kind = "C-EMPTY"    // table or STRUCT without columns
+	KindCase      Kind = "C-CASE"     // sibling names equal ignoring case
+	KindName      Kind = "C-NAME"     // illegal column name
+	KindColType   Kind = "C-TYPE"     // type without a column form
+	KindDepth     Kind = "C-DEPTH"    // more than 15 STRUCT levels
+	KindDecode    Kind = "D-TYPE"     // value or schema shape mismatch when reading
+	KindOverflow  Kind = "D-OVERFLOW" // value does not fit the declared type
+	KindNull      Kind = "D-NULL"     // null where the reader allows none
+)
+
+// Error says which field of a record, or of a schema, is wrong and why. It never quotes the record's contents.
+type Error struct {
+	Kind Kind
+	Path string // dotted, with indexes: "items[2].price"; "" is the record itself
+	// Offset is where in the record the fault is, in bytes from its start; -1 where that means nothing.
+	Offset int64
+	Msg    string
+}
+
+func (e *Error) Error() string {
+	s := string(e.Kind) + ": "
+	if e.Path != "" {
+		s += "field " + e.Path + ": "
+	}
+	s += e.Msg
+	if e.Offset >= 0 {
+		s += fmt.Sprintf(" (at byte %d of the record)", e.Offset)
+	}
+	return s
+}
