@@ -1,0 +1,126 @@
+package files
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// ErrTooLong is found in the Err of a record that is longer than Options.MaxRecordBytes.
+var ErrTooLong = errors.New("record is too long")
+
+// tooLongKept is how much of a record that is too long is kept to recognise it by.
+const tooLongKept = 4 << 10
+
+// lines cuts a byte stream into lines. It holds one buffer; lines are slices of it, valid until more is called.
+type lines struct {
+	r        io.Reader
+	buf      []byte
+	from, to int   // unread bytes are buf[from:to]
+	at       int64 // position of buf[from]
+	eof      bool
+	limit    int // longest line
+
+}
+
+// line is one line: its bytes without the end, its position and that of the next line.
+type line struct {
+	text     []byte
+	at, next int64
+	err      error
+}
+
+func newLines(r io.Reader, at int64, size, limit int) *lines {
+	return &lines{r: r, buf: make([]byte, max(size, 2*tooLongKept)), at: at, limit: limit}
+}
+
+// ready returns the next line that is in the buffer, and false when more is needed.
+func (l *lines) ready() (line, bool) {
+	data := l.buf[l.from:l.to]
+	n := bytes.IndexByte(data, '\n')
+	if n < 0 && !(l.eof && len(data) > 0) {
+		return line{}, false
+	}
+	end := n + 1
+	if n < 0 {
+		n, end = len(data), len(data)
+	}
+	ln := line{text: bytes.TrimSuffix(data[:n], []byte{'\r'}), at: l.at, next: l.at + int64(end)}
+	if ln.at == 0 {
+		ln.text = bytes.TrimPrefix(ln.text, []byte("\xef\xbb\xbf"))
+	}
+	l.from += end
+	l.at = ln.next
+	if n > l.limit {
+		ln.text, ln.err = ln.text[:tooLongKept], l.tooLong()
+	}
+	return ln, true
+}
+
+func (l *lines) tooLong() error {
+	return fmt.Errorf("%w: more than %d bytes; raise maxRecordBytes if it is one record", ErrTooLong, l.limit)
+}
+
+// more reads until there is at least one more byte, and answers io.EOF when there is none. A line that outgrows the
+// limit is answered at once, and the rest of it passed over.
+func (l *lines) more() (long *line, err error) {
+	if l.eof {
+		return nil, io.EOF
+	}
+	if l.to-l.from > l.limit {
+		return l.pass()
+	}
+	l.makeRoom()
+	return nil, l.fill()
+}
+
+// makeRoom moves the unread bytes to the front, or doubles the buffer when they fill it.
+func (l *lines) makeRoom() {
+	if l.from == 0 && l.to == len(l.buf) {
+		bigger := make([]byte, 2*len(l.buf))
+		copy(bigger, l.buf)
+		l.buf = bigger
+		return
+	}
+	copy(l.buf, l.buf[l.from:l.to])
+	l.to -= l.from
+	l.from = 0
+}
+
+// pass takes the beginning of a line that is too long and passes over the rest.
+func (l *lines) pass() (*line, error) {
+	long := &line{text: bytes.Clone(l.buf[l.from : l.from+tooLongKept]), at: l.at, err: l.tooLong()}
+	err := l.skipLine()
+	long.next = l.at
+	return long, err
+}
+
+// skipLine passes over the rest of the line that position at is in.
+func (l *lines) skipLine() error {
+	for {
+		if n := bytes.IndexByte(l.buf[l.from:l.to], '\n'); n >= 0 {
+			l.from += n + 1
+			l.at += int64(n + 1)
+			return nil
+		}
+		l.at += int64(l.to - l.from)
+		l.from, l.to = 0, 0
+		if l.eof {
+			return nil
+		}
+		if err := l.fill(); err != nil {
+			return err
+		}
+	}
+}
+
+// fill reads once into the room behind the unread bytes.
+func (l *lines) fill() error {
+	n, err := l.r.Read(l.buf[l.to:])
+	l.to += n
+	if errors.Is(err, io.EOF) {
+		l.eof, err = true, nil
+	}
+	return err
+}

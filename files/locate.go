@@ -1,0 +1,97 @@
+package files
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"os"
+
+	"github.com/millrace-dev/millrace/stream"
+)
+
+// locator turns byte offsets of one file into line numbers. It counts line ends, in a second pass over the file that
+// begins when somebody first asks and goes on from where the last question left it: the usual run never asks.
+type locator struct {
+	path   string
+	packed string
+
+	in     *bufio.Reader
+	closer io.Closer
+	offset int64 // of in
+	line   int64 // 1-based, of offset
+
+	// closed is set with the part. Records that are still on their way may ask later; the file is then opened and
+	// closed for each question.
+	closed bool
+}
+
+// Locate names the file and the line. A file that can no longer be read is named with the byte offset instead.
+func (l *locator) Locate(p stream.Position) stream.Location {
+	loc := stream.Location{Name: l.path, Row: p.Row}
+	if l.path == "standard input" {
+		return loc
+	}
+	if line, err := l.lineAt(p.Row); err == nil {
+		loc.Line = line
+	}
+	if l.closed {
+		l.release()
+	}
+	return loc
+}
+
+func (l *locator) lineAt(offset int64) (int64, error) {
+	if l.in == nil || offset < l.offset {
+		if err := l.rewind(); err != nil {
+			return 0, err
+		}
+	}
+	for l.offset < offset {
+		if err := l.count(offset - l.offset); err != nil {
+			return 0, err
+		}
+	}
+	return l.line, nil
+}
+
+func (l *locator) rewind() error {
+	l.release()
+	f, err := os.Open(l.path)
+	if err != nil {
+		return err
+	}
+	in, err := unpack(f, l.packed)
+	if err != nil {
+		return errors.Join(err, f.Close())
+	}
+	l.in, l.closer, l.offset, l.line = bufio.NewReaderSize(in, 64<<10), f, 0, 1
+	return nil
+}
+
+// count reads at most n bytes.
+func (l *locator) count(n int64) error {
+	if _, err := l.in.Peek(1); err != nil {
+		return err
+	}
+	data, err := l.in.Peek(int(min(n, int64(l.in.Buffered()))))
+	if err != nil {
+		return err
+	}
+	l.line += int64(bytes.Count(data, []byte{'\n'}))
+	l.offset += int64(len(data))
+	_, err = l.in.Discard(len(data))
+	return err
+}
+
+func (l *locator) close() {
+	l.closed = true
+	l.release()
+}
+
+func (l *locator) release() {
+	if l.closer != nil {
+		_ = l.closer.Close() // a file that was only read from
+		l.in, l.closer = nil, nil
+	}
+}

@@ -1,0 +1,236 @@
+package files
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/millrace-dev/millrace/stream"
+)
+
+// reader reads one part at a time.
+type reader struct {
+	options Options
+	stdin   io.Reader
+
+	open   *openPart
+	closed bool
+}
+
+// openPart is the part being read.
+type openPart struct {
+	part
+	id      string
+	lines   *lines
+	raw     *counted // what has been read of the file as stored
+	told    int64    // of raw, what batches have accounted for
+	place   *locator
+	closers []io.Closer
+}
+
+// Open opens the file of s and goes to its position.
+func (r *reader) Open(ctx context.Context, s stream.Split) error {
+	p, err := parsePart(s.Data)
+	if err != nil {
+		return fmt.Errorf("files source: split %s: %w", s.ID, err)
+	}
+	o := &openPart{part: p, id: s.ID}
+	if p.Path == Stdin {
+		err = o.openStdin(ctx, r.stdin, s.Position, r.options)
+	} else {
+		err = o.openFile(s.Position, r.options)
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("files source: open %s: %w", p.Path, err), o.close())
+	}
+	r.open = o
+	return nil
+}
+
+func (o *openPart) openStdin(ctx context.Context, in io.Reader, position int64, opt Options) error {
+	if in == nil {
+		return errors.New("no standard input was given to the source")
+	}
+	if position > 0 {
+		return errors.New("standard input cannot be read a second time: start from files, or with --from none")
+	}
+	p := newPump(in)
+	o.closers = append(o.closers, p)
+	o.start(p, 0, opt)
+	o.place = &locator{path: "standard input"}
+	return nil
+}
+
+func (o *openPart) openFile(position int64, opt Options) error {
+	f, err := os.Open(o.Path)
+	if err != nil {
+		return err
+	}
+	o.closers = append(o.closers, f)
+	if err := o.unchanged(f); err != nil {
+		return err
+	}
+	// A range takes the lines that begin in it. Whether one begins at its very start is told by the byte before.
+	from := position
+	sync := o.Packed == "" && o.Start > 0 && position == o.Start
+	if sync {
+		from--
+	}
+	in, err := o.at(f, from)
+	if err != nil {
+		return err
+	}
+	o.start(in, from, opt)
+	o.place = &locator{path: o.Path, packed: o.Packed}
+	if sync {
+		return o.lines.skipLine()
+	}
+	return nil
+}
+
+// unchanged refuses a file that is not the one that was listed: its positions would mean nothing.
+func (o *openPart) unchanged(f *os.File) error {
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return nil
+	}
+	if size := info.Size(); size < o.Size || o.Packed != "" && size != o.Size {
+		return fmt.Errorf("the file changed since the job began: it had %d bytes and has %d; put it back, or start over with --from none",
+			o.Size, size)
+	}
+	return nil
+}
+
+// at gives the bytes of f in the clear, from that position on.
+func (o *openPart) at(f *os.File, position int64) (io.Reader, error) {
+	if o.Packed == "" {
+		if position > 0 {
+			if _, err := f.Seek(position, io.SeekStart); err != nil {
+				return nil, err
+			}
+		}
+		return f, nil
+	}
+	o.raw = &counted{r: f}
+	in, err := unpack(o.raw, o.Packed)
+	if err != nil {
+		return nil, err
+	}
+	o.closers = append(o.closers, in)
+	if _, err := io.CopyN(io.Discard, in, position); err != nil {
+		return nil, fmt.Errorf("go to byte %d of the unpacked file: %w", position, err)
+	}
+	return in, nil
+}
+
+func (o *openPart) start(in io.Reader, at int64, opt Options) {
+	if o.raw == nil {
+		o.raw = &counted{r: in}
+		in = o.raw
+	}
+	o.lines = newLines(in, at, opt.FetchBytes, opt.MaxRecordBytes)
+}
+
+// Fetch hands over the lines that one buffer holds.
+func (r *reader) Fetch(ctx context.Context, b *stream.Batch[Record]) error {
+	b.Reset()
+	if r.open == nil {
+		return errors.New("files source: fetch without an open split")
+	}
+	o := r.open
+	for b.Len() == 0 {
+		finished := o.collect(b, r.options.FetchRecords)
+		if b.Len() > 0 {
+			break
+		}
+		if finished {
+			r.open = nil
+			return errors.Join(io.EOF, o.close())
+		}
+		if err := o.read(ctx, b); err != nil {
+			return err
+		}
+	}
+	b.Bytes = o.raw.n - o.told
+	o.told = o.raw.n
+	return nil
+}
+
+// collect takes what is ready, and reports whether the part has nothing more.
+func (o *openPart) collect(b *stream.Batch[Record], limit int) (finished bool) {
+	for b.Len() < limit {
+		ln, ok := o.lines.ready()
+		if !ok {
+			return o.lines.eof
+		}
+		if o.End > 0 && ln.at >= o.End {
+			o.lines.eof, o.lines.from = true, o.lines.to
+			return true
+		}
+		o.emit(b, ln)
+	}
+	return false
+}
+
+func (o *openPart) emit(b *stream.Batch[Record], ln line) {
+	if len(ln.text) == 0 {
+		return
+	}
+	b.Row(ln.at, ln.next)
+	b.Emit(stream.Record[Record]{
+		Value: Record{Bytes: ln.text, Err: ln.err},
+		At:    stream.Position{Split: o.id, Row: ln.at, Locator: o.place},
+	})
+}
+
+// read reads more, once.
+func (o *openPart) read(ctx context.Context, b *stream.Batch[Record]) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if p, ok := o.raw.r.(*pump); ok {
+		p.ctx = ctx
+	}
+	long, err := o.lines.more()
+	if long != nil {
+		o.emit(b, *long)
+	}
+	if err == nil || errors.Is(err, io.EOF) || ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		return ignoreEOF(err)
+	}
+	return fmt.Errorf("files source: read %s, at byte %d of its contents: %w: the file may be damaged or cut short",
+		o.Path, o.lines.at, err)
+}
+
+func ignoreEOF(err error) error {
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
+}
+
+// Close closes the open part.
+func (r *reader) Close() error {
+	o := r.open
+	r.open = nil
+	if o == nil {
+		return nil
+	}
+	return o.close()
+}
+
+func (o *openPart) close() error {
+	var errs []error
+	for i := len(o.closers) - 1; i >= 0; i-- {
+		errs = append(errs, o.closers[i].Close())
+	}
+	if o.place != nil {
+		o.place.close()
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,118 @@
+package files
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/millrace-dev/millrace/stream"
+)
+
+// Record is one record of a file.
+type Record struct {
+	// Bytes is the record without its line end. It is valid until the reader is asked for more.
+	Bytes []byte
+	// Err says that the record could not be read whole; Bytes is then its beginning.
+	Err error
+}
+
+// OriginalBytes gives dead letters the record as it stood in the file.
+func (r Record) OriginalBytes() []byte { return r.Bytes }
+
+// Source reads records from files. It is bounded: files that appear after the job has started are not read.
+type Source struct {
+	patterns []string
+	options  Options
+	stdin    io.Reader
+}
+
+// Stdin is the path that means standard input.
+const Stdin = "-"
+
+// NewSource reads the files that paths and patterns name (see [path/filepath.Match]), each once, in the order of their names.
+// Nothing is opened yet; the pattern that matches no file is an error when the job starts. The path "-" is the reader
+// given to WithStdin and stands alone.
+func NewSource(paths []string, o Options) (*Source, error) {
+	r, err := o.resolve()
+	errs := []error{err}
+	if len(paths) == 0 {
+		errs = append(errs, errors.New("paths is empty: name at least one file or pattern"))
+	}
+	for i, p := range paths {
+		if _, err := filepath.Match(p, ""); err != nil {
+			errs = append(errs, fmt.Errorf("paths[%d]: pattern %q: %w", i, p, err))
+		}
+		if p == "" || strings.ContainsRune(p, 0) {
+			errs = append(errs, fmt.Errorf("paths[%d]: %q is not a path", i, p))
+		}
+		if p == Stdin && len(paths) > 1 {
+			errs = append(errs, fmt.Errorf("paths[%d]: standard input cannot be read together with files", i))
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, fmt.Errorf("files source: %w", err)
+	}
+	return &Source{patterns: slices.Clone(paths), options: r}, nil
+}
+
+// WithStdin makes r what the path "-" reads. It can be read once: a job over it cannot be resumed.
+func (s *Source) WithStdin(r io.Reader) *Source {
+	s.stdin = r
+	return s
+}
+
+// Bounded is true.
+func (s *Source) Bounded() bool { return true }
+
+// NewEnumerator lists the files, or takes over the list of a checkpoint.
+func (s *Source) NewEnumerator(_ context.Context, ec stream.EnumeratorContext) (stream.Enumerator, error) {
+	if ec.State != nil {
+		return restoreEnumerator(ec.State)
+	}
+	paths, err := s.Paths()
+	if err != nil {
+		return nil, err
+	}
+	return newEnumerator(paths, s.options)
+}
+
+// NewReader makes the reader of one lane.
+func (s *Source) NewReader(context.Context, stream.ReaderContext) (stream.Reader[Record], error) {
+	return &reader{options: s.options, stdin: s.stdin}, nil
+}
+
+// Paths is the files that the patterns match now, sorted, each once.
+func (s *Source) Paths() ([]string, error) {
+	var all []string
+	for i, p := range s.patterns {
+		if p == Stdin {
+			return []string{Stdin}, nil
+		}
+		matches, err := expand(p)
+		if err != nil {
+			return nil, fmt.Errorf("files source: paths[%d]: %w", i, err)
+		}
+		all = append(all, matches...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all), nil
+}
+
+func expand(pattern string) ([]string, error) {
+	if _, err := os.Lstat(pattern); err == nil {
+		return []string{filepath.Clean(pattern)}, nil // a name that happens to hold pattern characters
+	}
+	matches, err := filepath.Glob(pattern)
+	if err != nil {
+		return nil, fmt.Errorf("pattern %q: %w", pattern, err)
+	}
+	if len(matches) == 0 {
+		return nil, fmt.Errorf("no file matches %q", pattern)
+	}
+	return matches, nil
+}

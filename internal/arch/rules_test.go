@@ -1,0 +1,92 @@
+package arch
+
+// rule says what one room may import beside the standard library. A room is a package or, with a name ending in "/...",
+// a package with everything below it; the most specific room counts. A room may always import what lies in the same
+// room.
+type rule struct {
+	room string
+	why  string
+	// ours lists rooms of this module it may import, theirs the import path prefixes of other modules.
+	ours, theirs []string
+	// testOurs and testTheirs may be imported by its tests as well.
+	testOurs, testTheirs []string
+}
+
+const module = "github.com/millrace-dev/millrace"
+
+// Everybody's tests may use these.
+var testTheirs = []string{"github.com/google/go-cmp", "pgregory.net/rapid", "go.uber.org/goleak", "golang.org/x/sync"}
+
+var (
+	protobuf = []string{"google.golang.org/protobuf"}
+	grpc     = []string{"google.golang.org/grpc", "google.golang.org/genproto", "github.com/googleapis/gax-go/v2"}
+	google   = append([]string{"cloud.google.com/go", "google.golang.org/api"}, append(grpc, protobuf...)...)
+	arrow    = []string{"github.com/apache/arrow-go/v18"}
+	codecs   = []string{"github.com/klauspost/compress", "github.com/pierrec/lz4/v4"}
+)
+
+func join(lists ...[]string) (all []string) {
+	for _, l := range lists {
+		all = append(all, l...)
+	}
+	return all
+}
+
+// rules go from the leaves to the top.
+var rules = []rule{
+	{room: "", why: "a map of the packages, no code"},
+
+	{room: "stream", why: "contracts know neither an engine nor a connector"},
+	{room: "stream/streamtest/...", why: "the suite of the contracts", ours: []string{"stream"}, theirs: []string{"go.uber.org/goleak"},
+		testOurs: []string{"engine"}},
+	{room: "engine", why: "an engine knows the contracts only", ours: []string{"stream"}, theirs: []string{"gocloud.dev"},
+		testOurs: []string{"engine/enginetest/...", "stream/streamtest/..."}},
+	{room: "engine/enginetest/...", why: "suites of the engine", ours: []string{"engine", "stream"},
+		theirs: []string{"gocloud.dev", "go.uber.org/goleak"}, testOurs: []string{"stream/streamtest/..."}},
+
+	{room: "internal/retry", why: "backoff schedules: a leaf"},
+	{room: "internal/gcp", why: "the one place that dials and authenticates", theirs: join(google, []string{"golang.org/x/oauth2"})},
+	{room: "internal/arch", why: "this test"},
+
+	{room: "bigquery/table", why: "values: a leaf"},
+	{room: "bigquery/row", why: "one row on the wire", ours: []string{"bigquery/table"}, theirs: protobuf,
+		testOurs: []string{"bigquery/row/rowtest"}},
+	{room: "bigquery/row/rowtest", why: "the suite of row formats", ours: []string{"bigquery/row", "bigquery/table"}, theirs: protobuf},
+	{room: "bigquery/row/jsonrow", why: "formats never know each other", ours: []string{"bigquery/row", "bigquery/table"},
+		theirs: []string{"google.golang.org/protobuf", "github.com/go-json-experiment/json"}, testOurs: []string{"bigquery/row/rowtest"}},
+	{room: "bigquery/row/structrow", why: "formats never know each other", ours: []string{"bigquery/row", "bigquery/table"},
+		theirs: []string{"google.golang.org/protobuf", "cloud.google.com/go/civil"}, testOurs: []string{"bigquery/row/rowtest"}},
+
+	{room: "bigquery/internal/tableadmin", why: "tables over REST", ours: []string{"bigquery/table", "internal/retry", "internal/gcp"},
+		theirs: google, testOurs: []string{"localbq/..."}},
+	{room: "bigquery/internal/storagewrite", why: "row bytes to streams; no record type",
+		ours:   []string{"stream", "bigquery/table", "bigquery/row", "bigquery/internal/tableadmin", "internal/retry", "internal/gcp"},
+		theirs: google, testOurs: []string{"localbq/...", "stream/streamtest/..."}},
+	{room: "bigquery/internal/storageread", why: "read streams to rows",
+		ours:   []string{"stream", "bigquery/table", "bigquery/row", "internal/retry", "internal/gcp"},
+		theirs: join(google, codecs), testOurs: []string{"localbq/...", "stream/streamtest/..."}},
+	{room: "bigquery", why: "the face: options, errors, the generic part; no engine", ours: []string{"stream", "bigquery/table",
+		"bigquery/row", "bigquery/internal/tableadmin", "bigquery/internal/storagewrite", "bigquery/internal/storageread",
+		"internal/retry", "internal/gcp"},
+		testOurs:   []string{"localbq/...", "stream/streamtest/...", "bigquery/row/jsonrow", "bigquery/row/structrow", "engine"},
+		testTheirs: google},
+
+	{room: "files", why: "records from files; no other connector", ours: []string{"stream"},
+		theirs: codecs, testOurs: []string{"stream/streamtest/..."}},
+
+	{room: "localbq/duckdb", why: "the query engine, alone because it links a large C++ library", ours: []string{"localbq/internal/..."},
+		theirs: join([]string{"github.com/duckdb/duckdb-go/v2", "github.com/duckdb/duckdb-go-bindings"}, arrow), testOurs: []string{"localbq"}, testTheirs: google},
+	{room: "localbq/...", why: "shares no code with the connector, so that a mistake cannot cancel itself out",
+		theirs: join(google, arrow, codecs, []string{"golang.org/x/net", "golang.org/x/sys", "golang.org/x/sync"})},
+
+	{room: "job", why: "job files: joins connectors and engine", ours: []string{"stream", "engine", "files", "bigquery",
+		"bigquery/table", "bigquery/row", "bigquery/row/jsonrow"}, theirs: []string{"github.com/goccy/go-yaml"},
+		testOurs: []string{"localbq/..."}},
+	{room: "internal/telemetry", why: "meters for a metrics system", ours: []string{"stream"},
+		theirs: []string{"go.opentelemetry.io/otel", "github.com/prometheus/client_golang"}},
+	{room: "cmd/millrace", why: "the command: joins everything by hand", ours: []string{"stream", "engine", "files", "job", "bigquery",
+		"bigquery/table", "bigquery/row", "bigquery/row/jsonrow", "localbq", "localbq/duckdb", "internal/gcp", "internal/telemetry"},
+		theirs: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term", "gocloud.dev"}, testTheirs: join(google, []string{"github.com/rogpeppe/go-internal"})},
+	{room: "internal/e2e", why: "tests that join rooms", ours: []string{"..."}, theirs: google},
+	{room: "examples/...", why: "whole programs, as a user would write them", ours: []string{"..."}, theirs: google},
+}
