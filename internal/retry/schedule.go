@@ -1,10 +1,15 @@
 package retry
 
 import (
+	"errors"
 	"math"
 	"math/rand/v2"
 	"time"
 )
+
+// ErrBudgetSpent is found in the error of an operation that failed in passing, again and again, until its schedule
+// allowed no further attempt.
+var ErrBudgetSpent = errors.New("retry budget exhausted")
 
 // Options where zero itself means something have a zero value that means the default, and these names for the zero.
 const (
