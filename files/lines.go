@@ -31,8 +31,8 @@ type line struct {
 	err      error
 }
 
-func newLines(r io.Reader, at int64, size, limit int) *lines {
-	return &lines{r: r, buf: make([]byte, max(size, 2*tooLongKept)), at: at, limit: limit}
+func newLines(r io.Reader, at int64, buf []byte, limit int) *lines {
+	return &lines{r: r, buf: buf, at: at, limit: limit}
 }
 
 // ready returns the next line that is in the buffer, and false when more is needed.

@@ -15,8 +15,8 @@ type reader struct {
 	options Options
 	stdin   io.Reader
 
-	open   *openPart
-	closed bool
+	open *openPart
+	buf  []byte // handed from one part to the next
 }
 
 // openPart is the part being read.
@@ -31,16 +31,16 @@ type openPart struct {
 }
 
 // Open opens the file of s and goes to its position.
-func (r *reader) Open(ctx context.Context, s stream.Split) error {
+func (r *reader) Open(_ context.Context, s stream.Split) error {
 	p, err := parsePart(s.Data)
 	if err != nil {
 		return fmt.Errorf("files source: split %s: %w", s.ID, err)
 	}
 	o := &openPart{part: p, id: s.ID}
 	if p.Path == Stdin {
-		err = o.openStdin(ctx, r.stdin, s.Position, r.options)
+		err = o.openStdin(r.stdin, s.Position, r.lines)
 	} else {
-		err = o.openFile(s.Position, r.options)
+		err = o.openFile(s.Position, r.lines)
 	}
 	if err != nil {
 		return errors.Join(fmt.Errorf("files source: open %s: %w", p.Path, err), o.close())
@@ -49,7 +49,7 @@ func (r *reader) Open(ctx context.Context, s stream.Split) error {
 	return nil
 }
 
-func (o *openPart) openStdin(ctx context.Context, in io.Reader, position int64, opt Options) error {
+func (o *openPart) openStdin(in io.Reader, position int64, cut cutter) error {
 	if in == nil {
 		return errors.New("no standard input was given to the source")
 	}
@@ -58,12 +58,12 @@ func (o *openPart) openStdin(ctx context.Context, in io.Reader, position int64, 
 	}
 	p := newPump(in)
 	o.closers = append(o.closers, p)
-	o.start(p, 0, opt)
+	o.start(p, 0, cut)
 	o.place = &locator{path: "standard input"}
 	return nil
 }
 
-func (o *openPart) openFile(position int64, opt Options) error {
+func (o *openPart) openFile(position int64, cut cutter) error {
 	f, err := os.Open(o.Path)
 	if err != nil {
 		return err
@@ -82,7 +82,7 @@ func (o *openPart) openFile(position int64, opt Options) error {
 	if err != nil {
 		return err
 	}
-	o.start(in, from, opt)
+	o.start(in, from, cut)
 	o.place = &locator{path: o.Path, packed: o.Packed}
 	if sync {
 		return o.lines.skipLine()
@@ -128,12 +128,22 @@ func (o *openPart) at(f *os.File, position int64) (io.Reader, error) {
 	return in, nil
 }
 
-func (o *openPart) start(in io.Reader, at int64, opt Options) {
+// cutter makes the lines of a byte stream that begins at a position.
+type cutter func(in io.Reader, at int64) *lines
+
+func (r *reader) lines(in io.Reader, at int64) *lines {
+	if r.buf == nil {
+		r.buf = make([]byte, max(r.options.FetchBytes, 2*tooLongKept))
+	}
+	return newLines(in, at, r.buf, r.options.MaxRecordBytes)
+}
+
+func (o *openPart) start(in io.Reader, at int64, cut cutter) {
 	if o.raw == nil {
 		o.raw = &counted{r: in}
 		in = o.raw
 	}
-	o.lines = newLines(in, at, opt.FetchBytes, opt.MaxRecordBytes)
+	o.lines = cut(in, at)
 }
 
 // Fetch hands over the lines that one buffer holds.

@@ -138,7 +138,7 @@ func wantLines(data []byte) (all []got) {
 }
 
 func TestRangesOfAFileHoldEveryLineOnce(t *testing.T) {
-	data := numbered(200)
+	data := numbered(40)
 	p := write(t, "a", data)
 	for size := int64(1); size < 40; size++ {
 		src := open(t, Options{SplitBytes: size}, p)
