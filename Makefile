@@ -1,0 +1,43 @@
+# Every task of the repository. `make help` lists them.
+GO     ?= go
+BIN    := bin/millrace
+TOOL   := $(GO) tool -modfile=tools/go.mod
+# Kills in the crash suite; CI runs a sample, `make crash KILLS=200` runs more.
+KILLS  ?= 10
+
+.PHONY: help build test lint race crash bench fuzz cover docs ci
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+build: ## the command, into bin/
+	$(GO) build -o $(BIN) ./cmd/millrace
+
+test: ## the test suite, as the README says it
+	$(GO) test ./...
+
+lint: ## formatting, vet, staticcheck, the module files
+	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$unformatted" || { echo "gofmt -w $$unformatted"; exit 1; }
+	$(GO) vet ./...
+	$(TOOL) staticcheck ./...
+	$(GO) mod tidy -diff
+	$(GO) mod verify
+
+race: ## the test suite under the race detector
+	$(GO) test -race ./...
+
+crash: ## the whole command killed at random instants and started again
+	$(GO) test -count=1 -run '^TestKilled' ./internal/e2e -kills $(KILLS)
+
+bench: ## every benchmark, once
+	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+fuzz: ## each fuzz test for a minute
+	@set -e; for pkg in $$($(GO) list ./...); do \
+	  for f in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
+	    echo "== $$pkg $$f"; $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime 60s $$pkg; done; done
+
+docs: ## the pages that are drawn from the code
+	$(GO) test ./internal/arch -rewrite
+
+ci: test lint race crash ## what CI runs
