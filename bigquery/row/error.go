@@ -1,6 +1,9 @@
 package row
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
 
 // Kind is the class of a row error; see docs/reference/errors.md.
 type Kind string
@@ -48,4 +51,23 @@ func (e *Error) Error() string {
 		s += fmt.Sprintf(" (at byte %d of the record)", e.Offset)
 	}
 	return s
+}
+
+// ValueError says why a value has no form in a column. It knows no field; formats add one, by At. The errors
+// that this package's own conversions return are made once, so that a record full of faults costs no memory.
+type ValueError struct {
+	Kind Kind
+	Msg  string // what was expected; never the value
+}
+
+func (e *ValueError) Error() string { return string(e.Kind) + ": " + e.Msg }
+
+// At turns a conversion's error into the error of a field. An err that is no *ValueError is taken for a value of the wrong
+// type.
+func At(err error, path string, offset int64) *Error {
+	var v *ValueError
+	if errors.As(err, &v) {
+		return &Error{Kind: v.Kind, Path: path, Offset: offset, Msg: v.Msg}
+	}
+	return &Error{Kind: KindType, Path: path, Offset: offset, Msg: err.Error()}
 }
