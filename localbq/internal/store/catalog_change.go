@@ -1,0 +1,232 @@
+package store
+
+import (
+	"reflect"
+	"time"
+
+	"github.com/millrace-dev/millrace/localbq/internal/refusal"
+	"github.com/millrace-dev/millrace/localbq/internal/schema"
+)
+
+type createDataset struct{ dataset *Dataset }
+
+func (c *createDataset) prepare(s *Store, version int64) error {
+	if _, err := s.Dataset(c.dataset.Ref); err == nil {
+		return refusal.New(refusal.Duplicate, "Already Exists: Dataset %s", c.dataset.Ref)
+	}
+	c.dataset.stamp(version)
+	c.dataset.Created = c.dataset.Modified
+	return nil
+}
+
+func (d *Dataset) stamp(version int64) {
+	d.ETag, d.Modified = etag(version), TimeOf(version)
+}
+
+func (c *createDataset) publish(s *Store, _ int64) {
+	s.catalog.Lock()
+	defer s.catalog.Unlock()
+	s.datasets[c.dataset.Ref] = &datasetEntry{dataset: c.dataset, tables: map[string]*Table{}}
+}
+
+type updateDataset struct {
+	ref     DatasetRef
+	ifMatch string
+	change  func(*DatasetOptions) error
+	dataset *Dataset // the result
+}
+
+func (c *updateDataset) prepare(s *Store, version int64) error {
+	old, err := s.Dataset(c.ref)
+	if err != nil {
+		return err
+	}
+	if err := checkETag(c.ifMatch, old.ETag); err != nil {
+		return err
+	}
+	next := *old
+	next.DatasetOptions = old.clone()
+	if err := c.change(&next.DatasetOptions); err != nil {
+		return err
+	}
+	if err := next.resolve(); err != nil {
+		return err
+	}
+	if next.Location != old.Location {
+		return refusal.New(refusal.Invalid, "Cannot change the location of dataset %s from %s to %s", c.ref, old.Location, next.Location)
+	}
+	next.stamp(version)
+	c.dataset = &next
+	return nil
+}
+
+func (c *updateDataset) publish(s *Store, _ int64) {
+	s.catalog.Lock()
+	defer s.catalog.Unlock()
+	s.datasets[c.ref].dataset = c.dataset
+}
+
+func checkETag(ifMatch, current string) error {
+	if ifMatch != "" && ifMatch != "*" && ifMatch != current {
+		return &refusal.Error{Reason: refusal.ConditionNotMet, Message: "Precondition Failed", Location: "If-Match"}
+	}
+	return nil
+}
+
+type deleteDataset struct {
+	ref        DatasetRef
+	withTables bool
+}
+
+func (c *deleteDataset) prepare(s *Store, _ int64) error {
+	tables, err := s.Tables(c.ref)
+	if err != nil {
+		return err
+	}
+	if len(tables) > 0 && !c.withTables {
+		return refusal.New(refusal.ResourceInUse, "Dataset %s is still in use", c.ref)
+	}
+	return nil
+}
+
+func (c *deleteDataset) publish(s *Store, _ int64) {
+	s.catalog.Lock()
+	defer s.catalog.Unlock()
+	for _, t := range s.datasets[c.ref].tables {
+		t.drop()
+	}
+	delete(s.datasets, c.ref)
+}
+
+type createTable struct {
+	ref        TableRef
+	definition *schema.Definition
+	table      *Table // the result
+}
+
+func (c *createTable) prepare(s *Store, version int64) error {
+	d, err := s.Dataset(c.ref.DatasetRef())
+	if err != nil {
+		return err
+	}
+	if _, err := s.Table(c.ref); err == nil {
+		return refusal.New(refusal.Duplicate, "Already Exists: Table %s", c.ref)
+	}
+	if c.definition.ExpirationMs == 0 && d.DefaultTableExpirationMs != 0 {
+		c.definition.ExpirationMs = TimeOf(version).Add(time.Duration(d.DefaultTableExpirationMs) * time.Millisecond).UnixMilli()
+	}
+	if p := c.definition.Partition; p != nil && p.ExpirationMs == 0 {
+		p.ExpirationMs = d.DefaultPartitionExpirationMs
+	}
+	c.table = &Table{store: s, ref: c.ref, instance: version, infos: []*Info{newInfo(c.ref, c.definition, nil, version)}}
+	return nil
+}
+
+func (c *createTable) publish(s *Store, _ int64) {
+	s.catalog.Lock()
+	defer s.catalog.Unlock()
+	e := s.datasets[c.ref.DatasetRef()]
+	if old := e.tables[c.ref.Table]; old != nil { // expired
+		old.drop()
+	}
+	e.tables[c.ref.Table] = c.table
+}
+
+func (t *Table) drop() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.dropped = true
+}
+
+type updateTable struct {
+	ref     TableRef
+	ifMatch string
+	change  func(*schema.Definition) error
+	table   *Table
+	info    *Info // the result
+}
+
+func (c *updateTable) prepare(s *Store, version int64) error {
+	t, err := s.Table(c.ref)
+	if err != nil {
+		return err
+	}
+	old := t.Info()
+	if err := checkETag(c.ifMatch, old.ETag); err != nil {
+		return err
+	}
+	next := old.Definition.Clone()
+	if err := c.change(next); err != nil {
+		return err
+	}
+	changed, err := checkUpdate(c.ref, old.Definition, next)
+	if err != nil {
+		return err
+	}
+	c.table = t
+	c.info = newInfo(c.ref, next, old, version)
+	c.info.Change = changed
+	return nil
+}
+
+func checkUpdate(ref TableRef, old, next *schema.Definition) (schema.Change, error) {
+	if err := next.Check(); err != nil {
+		return schema.Change{}, err
+	}
+	switch {
+	case (old.View == nil) != (next.View == nil):
+		return schema.Change{}, refusal.New(refusal.Invalid, "Cannot change the type of table %s", ref)
+	case !samePartitioning(old, next):
+		return schema.Change{}, refusal.New(refusal.Invalid, "Cannot change partitioning/clustering spec for a table: partitioning of %s cannot be added or changed", ref)
+	case old.View != nil:
+		return schema.Change{}, nil // the schema of a view is computed, not widened
+	}
+	return schema.Widen(ref.String(), old.Schema, next.Schema)
+}
+
+// samePartitioning ignores the expiration, which may change.
+func samePartitioning(a, b *schema.Definition) bool {
+	if (a.Partition == nil) != (b.Partition == nil) || !reflect.DeepEqual(a.Ranges, b.Ranges) {
+		return false
+	}
+	return a.Partition == nil || a.Partition.Type == b.Partition.Type && a.Partition.Field == b.Partition.Field
+}
+
+func (c *updateTable) publish(*Store, int64) {
+	c.table.mu.Lock()
+	defer c.table.mu.Unlock()
+	c.table.infos = append(c.table.infos, c.info)
+}
+
+type deleteTable struct{ ref TableRef }
+
+func (c *deleteTable) prepare(s *Store, _ int64) error {
+	_, err := s.Table(c.ref)
+	return err
+}
+
+func (c *deleteTable) publish(s *Store, _ int64) {
+	s.catalog.Lock()
+	defer s.catalog.Unlock()
+	tables := s.datasets[c.ref.DatasetRef()].tables
+	tables[c.ref.Table].drop()
+	delete(tables, c.ref.Table)
+}
+
+type setMode struct {
+	ref   TableRef
+	mode  Mode
+	table *Table
+}
+
+func (c *setMode) prepare(s *Store, _ int64) error {
+	var err error
+	c.table, err = s.Table(c.ref)
+	return err
+}
+
+func (c *setMode) publish(*Store, int64) {
+	c.table.mu.Lock()
+	defer c.table.mu.Unlock()
+	c.table.mode = c.mode
+}

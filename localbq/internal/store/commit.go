@@ -1,0 +1,93 @@
+package store
+
+import "time"
+
+// change is one thing that happens to the store. Its methods run while Store.committing is held, in the order of versions.
+type change interface {
+	// prepare decides whether the change happens and settles everything about it; an error is the refusal, and the change
+	// is then forgotten.
+	prepare(s *Store, version int64) error
+	// publish makes it visible. It cannot fail.
+	publish(s *Store, version int64)
+}
+
+// ticket is a change waiting in the queue.
+type ticket struct {
+	change  change
+	alone   bool // nothing may be prepared between its prepare and its publish
+	version int64
+	err     error
+	done    bool // guarded by Store.committing
+}
+
+// commit carries out one change of the catalog: it sees everything committed before, and whatever is committed after
+// sees it.
+func (s *Store) commit(c change) (int64, error) { return s.enqueue(&ticket{change: c, alone: true}) }
+
+// commitRows carries out a change of rows, which may share a write to the log with its neighbours.
+func (s *Store) commitRows(c change) (int64, error) { return s.enqueue(&ticket{change: c}) }
+
+func (s *Store) enqueue(t *ticket) (int64, error) {
+	s.queueing.Lock()
+	s.queue = append(s.queue, t)
+	s.queueing.Unlock()
+
+	s.committing.Lock()
+	defer s.committing.Unlock()
+	if !t.done { // whoever held the lock before us may have committed t with its own change
+		s.drain()
+	}
+	return t.version, t.err
+}
+
+// drain commits everything in the queue.
+func (s *Store) drain() {
+	s.queueing.Lock()
+	queue := s.queue
+	s.queue = nil
+	s.queueing.Unlock()
+	for len(queue) > 0 {
+		n := 1
+		for !queue[0].alone && n < len(queue) && !queue[n].alone {
+			n++
+		}
+		s.commitGroup(queue[:n])
+		queue = queue[n:]
+	}
+}
+
+func (s *Store) commitGroup(group []*ticket) {
+	for _, t := range group {
+		t.done = true
+		if t.err = s.broken; t.err != nil {
+			continue
+		}
+		t.version = s.nextVersion()
+		t.err = t.change.prepare(s, t.version)
+	}
+	for _, t := range group {
+		if t.err == nil {
+			t.change.publish(s, t.version)
+			s.version.Store(t.version)
+		}
+	}
+}
+
+// nextVersion is the clock's microseconds, or one more than the last version where the clock has not moved on.
+func (s *Store) nextVersion() int64 {
+	s.assigned = max(s.assigned+1, s.clock.Now().UnixMicro())
+	return s.assigned
+}
+
+// versionAt turns an instant into a version to read at. No later commit can get a version at or below it, so reading at
+// it twice gives the same rows.
+func (s *Store) versionAt(at time.Time) int64 {
+	s.committing.Lock()
+	defer s.committing.Unlock()
+	v := at.UnixMicro()
+	s.assigned = max(s.assigned, v)
+	return v
+}
+
+// TimeOf is the instant a version stands for.
+func TimeOf(version int64) time.Time { return time.UnixMicro(version).UTC() }

@@ -1,0 +1,112 @@
+package store
+
+import (
+	"fmt"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/millrace-dev/millrace/localbq/internal/schema"
+)
+
+// conform brings a batch shaped by one schema of a table into the shape of another: columns that are new are NULL or
+// empty, columns that are gone are left out, and what both have shares its memory. Schemas of one table differ only in
+// what schema.Widen allows, and in columns dropped.
+func conform(b arrow.RecordBatch, from, to *schema.Schema) arrow.RecordBatch {
+	if from == to {
+		return b
+	}
+	target := to.Arrow()
+	columns := make([]arrow.Array, target.NumFields())
+	rows := int(b.NumRows())
+	for i := range columns {
+		at := -1
+		if from != nil {
+			at = from.Index(to.Fields[i].Name)
+		}
+		if at < 0 {
+			columns[i] = absent(target.Field(i).Type, to.Fields[i], rows)
+			continue
+		}
+		columns[i] = array.MakeFromData(conformData(b.Column(at).Data(), from.Fields[at], to.Fields[i], target.Field(i).Type))
+	}
+	return array.NewRecordBatch(target, columns, b.NumRows())
+}
+
+// conformData is conform for one column. It works on the raw data, so that a slice stays a slice.
+func conformData(d arrow.ArrayData, from, to *schema.Field, target arrow.DataType) arrow.ArrayData {
+	if to.Mode == schema.Repeated {
+		element := target.(*arrow.ListType).Elem()
+		child := conformElement(d.Children()[0], from, to, element)
+		return array.NewData(target, d.Len(), d.Buffers(), []arrow.ArrayData{child}, d.NullN(), d.Offset())
+	}
+	return conformElement(d, from, to, target)
+}
+
+func conformElement(d arrow.ArrayData, from, to *schema.Field, target arrow.DataType) arrow.ArrayData {
+	switch {
+	case to.Type == schema.Struct:
+		return conformStruct(d, from, to, target.(*arrow.StructType))
+	case to.Type == schema.Numeric || to.Type == schema.BigNumeric:
+		return rescale(d, target)
+	default:
+		return array.NewData(target, d.Len(), d.Buffers(), d.Children(), d.NullN(), d.Offset())
+	}
+}
+
+func conformStruct(d arrow.ArrayData, from, to *schema.Field, target *arrow.StructType) arrow.ArrayData {
+	old := &schema.Schema{Fields: from.Fields}
+	children := make([]arrow.ArrayData, len(to.Fields))
+	for i, f := range to.Fields {
+		if at := old.Index(f.Name); at >= 0 {
+			children[i] = conformData(d.Children()[at], from.Fields[at], f, target.Field(i).Type)
+		} else {
+			children[i] = absent(target.Field(i).Type, f, d.Offset()+d.Len()).Data()
+		}
+	}
+	return array.NewData(target, d.Len(), d.Buffers(), children, d.NullN(), d.Offset())
+}
+
+// absent is what a column holds for rows written before it existed: NULL, or an empty list.
+func absent(t arrow.DataType, f *schema.Field, rows int) arrow.Array {
+	if f.Mode != schema.Repeated {
+		return array.MakeArrayOfNull(memory.DefaultAllocator, t, rows)
+	}
+	b := array.NewBuilder(memory.DefaultAllocator, t)
+	b.AppendEmptyValues(rows)
+	return b.NewArray()
+}
+
+// rescale rewrites decimals whose column has been given more digits behind the point.
+func rescale(d arrow.ArrayData, target arrow.DataType) arrow.ArrayData {
+	steps := scaleOf(target) - scaleOf(d.DataType())
+	if steps == 0 {
+		return array.NewData(target, d.Len(), d.Buffers(), nil, d.NullN(), d.Offset())
+	}
+	b := array.NewBuilder(memory.DefaultAllocator, target)
+	b.Reserve(d.Len())
+	for i, a := 0, array.MakeFromData(d); i < a.Len(); i++ {
+		if a.IsNull(i) {
+			b.AppendNull()
+			continue
+		}
+		switch a := a.(type) {
+		case *array.Decimal128:
+			b.(*array.Decimal128Builder).Append(a.Value(i).IncreaseScaleBy(steps))
+		case *array.Decimal256:
+			b.(*array.Decimal256Builder).Append(a.Value(i).IncreaseScaleBy(steps))
+		}
+	}
+	return b.NewArray().Data()
+}
+
+func scaleOf(t arrow.DataType) int32 {
+	switch t := t.(type) {
+	case *arrow.Decimal128Type:
+		return t.Scale
+	case *arrow.Decimal256Type:
+		return t.Scale
+	}
+	panic(fmt.Sprintf("store: %s is no decimal type", t))
+}

@@ -1,0 +1,107 @@
+package store
+
+import (
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/millrace-dev/millrace/localbq/internal/refusal"
+)
+
+// Snapshot is a table's rows and definition as of one version. It never changes, whatever happens to the table, and
+// costs no copy of the rows. Safe for concurrent use.
+type Snapshot struct {
+	Info    *Info
+	Version int64
+	parts   []Part
+	rows    int64
+}
+
+// Part is a run of rows with consecutive ids, in storage order.
+type Part struct {
+	// First is the id of the first row: distinct among all rows the table instance ever had.
+	First int64
+	// Batch has Info.Schema.Arrow() as its schema, and at least one row. It belongs to the store: read it, keep it, and
+	// do not Release it without a Retain of your own.
+	Batch arrow.RecordBatch
+}
+
+// Parts are the rows, in storage order. The caller does not change the slice.
+func (s *Snapshot) Parts() []Part { return s.parts }
+
+// NumRows is the number of rows in it.
+func (s *Snapshot) NumRows() int64 { return s.rows }
+
+// Snapshot is the table as of the last commit. It refuses a table that keeps no rows because of its mode.
+func (t *Table) Snapshot() (*Snapshot, error) { return t.snapshot(t.store.Version()) }
+
+// SnapshotAt is the table as it was at an instant within the dataset's time travel window. The definition is the one of
+// that time.
+func (t *Table) SnapshotAt(at time.Time) (*Snapshot, error) {
+	now := t.store.clock.Now()
+	hours := int64(168)
+	if d, err := t.store.Dataset(t.ref.DatasetRef()); err == nil {
+		hours = d.MaxTimeTravelHours
+	}
+	switch {
+	case at.Before(now.Add(-time.Duration(hours) * time.Hour)):
+		return nil, refusal.New(refusal.Invalid, "time travel timestamp exceeds the maximum time travel duration of %dh", hours)
+	case at.After(now):
+		return nil, refusal.New(refusal.Invalid, "time travel timestamp %s is in the future", at.UTC().Format(time.RFC3339Nano))
+	case at.UnixMicro() < t.instance:
+		return nil, refusal.New(refusal.Invalid, "time travel timestamp %s is before the creation of table %s", at.UTC().Format(time.RFC3339Nano), t.ref)
+	}
+	return t.snapshot(t.store.versionAt(at))
+}
+
+// SnapshotVersion is the table at a version of the store, such as the one a query fixed for all its tables.
+func (t *Table) SnapshotVersion(version int64) (*Snapshot, error) { return t.snapshot(version) }
+
+func (t *Table) snapshot(version int64) (*Snapshot, error) {
+	t.mu.Lock() // not RLock: the open chunk may be tidied on the way
+	defer t.mu.Unlock()
+	if t.mode != ModeStore {
+		return nil, refusal.New(refusal.NotImplemented, "table %s is in %s mode and keeps no rows to read", t.ref, t.mode)
+	}
+	info := t.infoAt(version)
+	s := &Snapshot{Info: info, Version: version}
+	for _, c := range t.chunks {
+		s.add(c, c.rowsAt(version))
+	}
+	return s, nil
+}
+
+// infoAt is the definition in force at version; the first one before there was any.
+func (t *Table) infoAt(version int64) *Info {
+	for i := len(t.infos) - 1; i > 0; i-- {
+		if t.infos[i].Version <= version {
+			return t.infos[i]
+		}
+	}
+	return t.infos[0]
+}
+
+// add takes the first rows rows of a chunk.
+func (s *Snapshot) add(c *chunk, rows int64) {
+	if rows == 0 {
+		return
+	}
+	if len(c.pieces) > fewPieces {
+		c.join(0)
+	}
+	id := c.first
+	for _, p := range c.pieces {
+		n := min(p.batch.NumRows(), rows)
+		if n == 0 {
+			break
+		}
+		batch := p.batch
+		if n < batch.NumRows() {
+			batch = batch.NewSlice(0, n)
+		}
+		s.parts = append(s.parts, Part{First: id, Batch: conform(batch, c.schema, s.Info.Schema)})
+		id += n
+		rows -= n
+		s.rows += n
+	}
+}

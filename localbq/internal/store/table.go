@@ -1,0 +1,210 @@
+package store
+
+import (
+	"sync"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/millrace-dev/millrace/localbq/internal/refusal"
+	"github.com/millrace-dev/millrace/localbq/internal/schema"
+)
+
+// Table is one instance of a table: dropping it and making another of the same name gives another Table. Safe for
+// concurrent use.
+type Table struct {
+	store    *Store
+	ref      TableRef
+	instance int64 // the version that made it: unique in the store
+
+	mu      sync.RWMutex // guards the fields below
+	infos   []*Info      // oldest first; the last is in force
+	mode    Mode
+	chunks  []*chunk // by row id; the last may grow
+	rows    int64    // visible rows that ever were: the next row's id
+	dead    int64    // of them, those taken away again
+	bytes   int64    // logical bytes of the living rows
+	touched int64    // version of the last write of rows
+	dropped bool
+}
+
+// Ref names the table.
+func (t *Table) Ref() TableRef { return t.ref }
+
+// Instance tells this table from others of the same name, in the whole life of the store.
+func (t *Table) Instance() int64 { return t.instance }
+
+// Info is the definition in force.
+func (t *Table) Info() *Info {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.infos[len(t.infos)-1]
+}
+
+// Infos are all definitions the table has had, oldest first.
+func (t *Table) Infos() []*Info {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.infos[:len(t.infos):len(t.infos)]
+}
+
+// Mode is how much the table keeps of what is written to it.
+func (t *Table) Mode() Mode {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.mode
+}
+
+// Dropped reports whether the table has been deleted, or replaced by another of its name.
+func (t *Table) Dropped() bool {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.dropped
+}
+
+// Stats are a table's figures.
+type Stats struct {
+	Rows  int64 // visible
+	Bytes int64 // logical bytes of the visible rows, by BigQuery's sizes of types
+	// Modified is the last change of definition or rows.
+	Modified time.Time
+}
+
+// Stats are the figures as of the last commit.
+func (t *Table) Stats() Stats {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return Stats{
+		Rows:     t.rows - t.dead,
+		Bytes:    t.bytes,
+		Modified: TimeOf(max(t.touched, t.infos[len(t.infos)-1].Version)),
+	}
+}
+
+// Rows is one write to a table: all of it becomes visible at one version, or none.
+type Rows struct {
+	// Info is the definition the batches are shaped by, one of the table's own; Batches have Info.Schema.Arrow() as schema.
+	Info    *Info
+	Batches []arrow.RecordBatch
+	// Count is the number of rows where the table's mode keeps none and Batches is empty.
+	Count int64
+	// Truncate takes the rows that were there away in the same commit.
+	Truncate bool
+	// Definition, if not nil, replaces the table's definition in the same commit, schema and all; the batches are then
+	// shaped by it, and Info is not looked at. Only together with Truncate, or on a table without rows.
+	Definition *schema.Definition
+	// Note is kept in the log with the rows, for whoever reads the log back.
+	Note []byte
+}
+
+// Written says what a write did.
+type Written struct {
+	First  int64 // id of the first row written
+	Count  int64
+	Before int64 // the table's version before
+	After  int64 // and after
+}
+
+// Write commits rows. It refuses a table that has been dropped.
+func (t *Table) Write(r Rows) (Written, error) {
+	w := &write{table: t, Rows: r}
+	if r.Definition != nil {
+		if err := r.Definition.Check(); err != nil {
+			return Written{}, err
+		}
+		_, err := t.store.commit(w)
+		return w.written, err
+	}
+	_, err := t.store.commitRows(w)
+	return w.written, err
+}
+
+type write struct {
+	Rows
+	table   *Table
+	written Written
+}
+
+func (w *write) prepare(_ *Store, version int64) error {
+	t := w.table
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	if t.dropped {
+		return notFoundTable(t.ref)
+	}
+	if w.Definition != nil && !w.Truncate && t.rows > t.dead {
+		return refusal.New(refusal.Invalid, "Already Exists: Table %s holds rows: its schema cannot be replaced", t.ref)
+	}
+	if len(w.Batches) > 0 {
+		w.Count = 0
+	}
+	for _, b := range w.Batches {
+		w.Count += b.NumRows()
+	}
+	return nil
+}
+
+func (w *write) publish(_ *Store, version int64) {
+	t := w.table
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	w.written = Written{First: t.rows, Count: w.Count, Before: max(t.touched, t.infos[len(t.infos)-1].Version), After: version}
+	if w.Truncate {
+		t.truncate(version)
+	}
+	if w.Definition != nil {
+		w.Info = newInfo(t.ref, w.Definition, t.infos[len(t.infos)-1], version)
+		t.infos = append(t.infos, w.Info)
+	}
+	t.append(w.Info, w.Batches, version)
+	t.rows = w.written.First + w.Count
+	t.touched = version
+}
+
+func (t *Table) truncate(version int64) {
+	for _, c := range t.chunks {
+		if c.diedAt == 0 {
+			c.diedAt = version
+		}
+	}
+	t.dead, t.bytes = t.rows, 0
+}
+
+// append adds batches to the open chunk and to new ones behind it. Batches shaped by an older definition are brought into
+// the shape of the one in force, so that only a change of definition ends a chunk early.
+func (t *Table) append(shape *Info, batches []arrow.RecordBatch, version int64) {
+	current := t.infos[len(t.infos)-1]
+	id := t.rows
+	for _, b := range batches {
+		t.bytes += logicalBytes(shape.Schema, b)
+		b = conform(b, shape.Schema, current.Schema)
+		for b.NumRows() > 0 {
+			c := t.open(current.Schema, id)
+			n := min(b.NumRows(), maxChunkRows-c.rows)
+			c.add(b.NewSlice(0, n), version)
+			b = b.NewSlice(n, b.NumRows())
+			id += n
+		}
+	}
+}
+
+// open is the chunk that the row of that id goes into.
+func (t *Table) open(shape *schema.Schema, id int64) *chunk {
+	if n := len(t.chunks); n > 0 {
+		last := t.chunks[n-1]
+		if !last.full() && last.diedAt == 0 && last.schema == shape && last.first+last.rows == id {
+			return last
+		}
+	}
+	c := &chunk{first: id, schema: shape}
+	t.chunks = append(t.chunks, c)
+	return c
+}
+
+func notFoundTable(ref TableRef) error {
+	return refusal.New(refusal.NotFound, "Not found: Table %s", ref)
+}
+
+func notFoundDataset(ref DatasetRef) error {
+	return refusal.New(refusal.NotFound, "Not found: Dataset %s", ref)
+}
