@@ -1,0 +1,123 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"gocloud.dev/blob"
+	_ "gocloud.dev/blob/memblob" // mem://
+)
+
+// Store keeps the checkpoints of jobs: one object for each, as bytes. It may be used from any goroutine.
+//
+// Job names are arbitrary text of any length. A name must never reach another job's checkpoints, nor anything that is
+// not a checkpoint.
+type Store interface {
+	// Put publishes data as a checkpoint: wholly or not at all, and for good once it has returned nil. It answers
+	// ErrCheckpointExists when the job has one of that id. After any other error, it may have been published or not.
+	Put(ctx context.Context, job string, id int64, data []byte) error
+
+	// List returns the ids of the job's checkpoints, from the oldest to the newest. It sees every Put and Delete that
+	// returned before it was called.
+	List(ctx context.Context, job string) ([]int64, error)
+
+	// Load returns a checkpoint, or an error that wraps ErrNoCheckpoint.
+	Load(ctx context.Context, job string, id int64) ([]byte, error)
+
+	// Delete removes a checkpoint. One that does not exist is no error.
+	Delete(ctx context.Context, job string, id int64) error
+}
+
+var (
+	// ErrCheckpointExists is wrapped by what Store.Put answers when the id is taken.
+	ErrCheckpointExists = errors.New("checkpoint exists")
+	// ErrNoCheckpoint is wrapped by what Store.Load answers when there is no such checkpoint.
+	ErrNoCheckpoint = errors.New("no such checkpoint")
+)
+
+// BucketStore is a Store in a folder or a bucket: one object per checkpoint, under a folder per job.
+type BucketStore struct {
+	objects objects
+	place   string // for messages
+}
+
+// OpenStore opens a store by URL:
+//
+//   - file:///var/lib/millrace or file://.millrace/checkpoints: a folder, absolute or relative, made when it is first
+//     written to. A checkpoint is on disk, with its folder, before it counts as published.
+//   - mem://: a store in memory, new and empty each time.
+//   - anything else that gocloud.dev/blob knows in this program, such as gs://bucket?prefix=checkpoints/ where
+//     gocloud.dev/blob/gcsblob is linked in.
+func OpenStore(ctx context.Context, url string) (*BucketStore, error) {
+	scheme, rest, ok := strings.Cut(url, "://")
+	if !ok {
+		return nil, fmt.Errorf("checkpoint store %q is no URL: want file://folder, gs://bucket or mem://", url)
+	}
+	if scheme == "file" {
+		dir, err := folderOf(rest)
+		if err != nil {
+			return nil, fmt.Errorf("checkpoint store %q: %w", url, err)
+		}
+		return &BucketStore{newFolder(dir), url}, nil
+	}
+	bucket, err := blob.OpenBucket(ctx, url)
+	if err != nil {
+		return nil, fmt.Errorf("open checkpoint store %q: %w", url, err)
+	}
+	return &BucketStore{bucketObjects{bucket}, url}, nil
+}
+
+// NewBucketStore makes a store of an open bucket, which it closes with itself.
+func NewBucketStore(bucket *blob.Bucket) *BucketStore {
+	return &BucketStore{bucketObjects{bucket}, "bucket"}
+}
+
+// Close frees what the store holds open. Calls after it fail or, in a folder, go on working.
+func (s *BucketStore) Close() error { return s.objects.close() }
+
+// objects is where a BucketStore keeps bytes. Keys are ours: see objectKey. Errors carry no context.
+type objects interface {
+	// create answers ErrCheckpointExists when the key is taken.
+	create(ctx context.Context, key string, data []byte) error
+	// names lists the objects right under a folder, in any order, without the folder.
+	names(ctx context.Context, folder string) ([]string, error)
+	// read answers ErrNoCheckpoint when there is none.
+	read(ctx context.Context, key string) ([]byte, error)
+	// remove answers nil when there is none.
+	remove(ctx context.Context, key string) error
+	close() error
+}
+
+// Put implements Store.
+func (s *BucketStore) Put(ctx context.Context, job string, id int64, data []byte) error {
+	return s.wrap("publish", id, s.objects.create(ctx, objectKey(job, id), data))
+}
+
+// List implements Store. Objects whose names are not those of checkpoints are passed over.
+func (s *BucketStore) List(ctx context.Context, job string) ([]int64, error) {
+	names, err := s.objects.names(ctx, jobFolder(job))
+	if err != nil {
+		return nil, fmt.Errorf("list checkpoints in %s: %w", s.place, err)
+	}
+	return checkpointIDs(names), nil
+}
+
+// Load implements Store.
+func (s *BucketStore) Load(ctx context.Context, job string, id int64) ([]byte, error) {
+	data, err := s.objects.read(ctx, objectKey(job, id))
+	return data, s.wrap("load", id, err)
+}
+
+// Delete implements Store.
+func (s *BucketStore) Delete(ctx context.Context, job string, id int64) error {
+	return s.wrap("delete", id, s.objects.remove(ctx, objectKey(job, id)))
+}
+
+func (s *BucketStore) wrap(operation string, id int64, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s checkpoint %d in %s: %w", operation, id, s.place, err)
+}
