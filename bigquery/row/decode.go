@@ -126,7 +126,9 @@ func decodeValue(data []byte, f *table.Field, v *Value, path string) (err error)
 		err = decodeContent(content, f, v)
 	}
 	if err != nil {
-		return &Error{Kind: KindDecode, Path: path, Offset: -1, Msg: err.Error()}
+		e := At(err, path, -1)
+		e.Kind = KindDecode
+		return e
 	}
 	v.Null = false
 	return nil

@@ -190,27 +190,28 @@ func Join(parent, name string) string {
 }
 
 // FoldName maps names that BigQuery takes for the same to one string, by Unicode simple folding, whatever the locale.
-func FoldName(s string) string {
-	if isLowerASCII(s) {
-		return s
-	}
-	return strings.Map(foldRune, s)
-}
+func FoldName(s string) string { return string(AppendFoldName(nil, []byte(s))) }
 
-func isLowerASCII(s string) bool {
-	for i := range len(s) {
-		if c := s[i]; c >= utf8.RuneSelf || c >= 'A' && c <= 'Z' {
-			return false
+// AppendFoldName appends the FoldName of a name.
+func AppendFoldName(buf, name []byte) []byte {
+	for i := 0; i < len(name); {
+		if c := name[i]; c < utf8.RuneSelf {
+			if c >= 'A' && c <= 'Z' {
+				c += 'a' - 'A'
+			}
+			buf = append(buf, c)
+			i++
+			continue
 		}
+		r, n := utf8.DecodeRune(name[i:])
+		buf = utf8.AppendRune(buf, foldRune(r))
+		i += n
 	}
-	return true
+	return buf
 }
 
 // foldRune picks one rune of an orbit: the lower-case ASCII letter where there is one, else the smallest.
 func foldRune(r rune) rune {
-	if r < utf8.RuneSelf {
-		return unicode.ToLower(r)
-	}
 	least := r
 	for o := unicode.SimpleFold(r); o != r; o = unicode.SimpleFold(o) {
 		if o < utf8.RuneSelf {
