@@ -1,0 +1,105 @@
+package storageread
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"google.golang.org/api/googleapi"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// verdict is what an error of a ReadRows call means.
+type verdict uint8
+
+const (
+	ended   verdict = iota + 1 // the stream has no more rows
+	backOff                    // open again after a wait that grows
+	reopen                     // open again at once
+	asTold                     // open again after the delay that the service named
+	fatal
+)
+
+// classify is the table of ReadRows errors, both of opening the call and of receiving. Anything that is not listed is
+// fatal. It follows the official Java client, the only one that resumes a stream by itself (google-cloud-java,
+// ReadRowsRetryingCallable and ApiResultRetryAlgorithm).
+func classify(err error) (verdict, time.Duration) {
+	if errors.Is(err, io.EOF) {
+		return ended, 0
+	}
+	s, ok := status.FromError(err)
+	if !ok {
+		return fatal, 0
+	}
+	switch s.Code() {
+	case codes.Unavailable:
+		return backOff, 0
+	case codes.Internal:
+		if brokenTransport(s.Message()) {
+			return reopen, 0
+		}
+	case codes.ResourceExhausted:
+		if d, ok := namedDelay(s); ok {
+			return asTold, d
+		}
+	}
+	return fatal, 0
+}
+
+// brokenTransport reports whether the words of an INTERNAL error are a connection's. It is the one place that decides by
+// text: no typed detail tells a reset connection from a fault of the service, and the Java client does the same. The
+// last two are what grpc-go says (internal/transport, http2_client.go; rpc_util.go, recvMsg).
+func brokenTransport(message string) bool {
+	m := strings.ToLower(message)
+	for _, words := range []string{
+		"rst_stream", "rst stream", " rst ", "received unexpected eos ", "connection closed with unknown cause",
+		"http/2 error code: internal_error",
+		"server closed the stream without sending trailers", "unexpected eof",
+	} {
+		if strings.Contains(m, words) {
+			return true
+		}
+	}
+	return false
+}
+
+// namedDelay is the delay of a RetryInfo detail (google/rpc/error_details.proto).
+func namedDelay(s *status.Status) (time.Duration, bool) {
+	for _, d := range s.Details() {
+		if info, ok := d.(*errdetails.RetryInfo); ok && info.GetRetryDelay() != nil {
+			return max(0, info.GetRetryDelay().AsDuration()), true
+		}
+	}
+	return 0, false
+}
+
+// repeatable reports whether a REST call that failed this way is worth repeating: the service or the way to it had a
+// bad moment (BigQuery documentation, "Error messages": backendError, rateLimitExceeded, jobRateLimitExceeded).
+func repeatable(ctx context.Context, err error) bool {
+	if err == nil || ctx.Err() != nil {
+		return false
+	}
+	e, ok := errors.AsType[*googleapi.Error](err)
+	if !ok {
+		return true // no answer at all
+	}
+	if e.Code >= 500 || e.Code == http.StatusTooManyRequests {
+		return true
+	}
+	for _, item := range e.Errors {
+		if item.Reason == "rateLimitExceeded" || item.Reason == "jobRateLimitExceeded" {
+			return true
+		}
+	}
+	return false
+}
+
+func isHTTP(err error, code int) bool {
+	e, ok := errors.AsType[*googleapi.Error](err)
+	return ok && e.Code == code
+}

@@ -1,0 +1,74 @@
+package storageread
+
+import (
+	"time"
+
+	"github.com/millrace-dev/millrace/bigquery/table"
+	"github.com/millrace-dev/millrace/internal/gcp"
+	"github.com/millrace-dev/millrace/internal/retry"
+)
+
+// Config is what a read is made of: options that are checked and complete. It is not changed after it has been handed
+// over, and may be shared.
+type Config struct {
+	// Table is read, unless Query is set: then its result is.
+	Table table.Destination
+	Query *Query
+
+	// Parent is the project that owns and pays for the session.
+	Parent string
+	// Columns are what the deserializer wants of the session's; nil is all.
+	Columns *table.Schema
+
+	SelectedFields          []string
+	RowRestriction          string
+	SnapshotTime            time.Time // zero is now
+	SamplePercentage        float64   // 0 is no sampling
+	MaxStreamCount          int       // 0 leaves it to the service
+	PreferredMinStreamCount int       // 0 makes no request
+	TraceID                 string    // "" is the job's name
+	CreateSessionTimeout    time.Duration
+
+	MaxRecordsPerFetch int
+	MaxBytesPerFetch   int
+	FetchQueue         int
+	RetryMaxAttempts   int
+	StallTimeout       time.Duration // 0 is for ever
+	Limit              int64         // rows in all; noLimit reads everything
+
+	Connection gcp.Connection
+	Pacer      retry.Pacer
+
+	dial dialer // dialTo(Connection), but for tests
+}
+
+// Query is a statement whose result is read.
+type Query struct {
+	Project  string // runs and pays for the query
+	SQL      string
+	Location string // "" lets BigQuery infer it
+}
+
+// what names the input in errors.
+func (c *Config) what() string {
+	if c.Query == nil {
+		return c.Table.String()
+	}
+	return "the query " + abbreviate(c.Query.SQL)
+}
+
+// abbreviate keeps errors and logs readable.
+func abbreviate(sql string) string {
+	const most = 300 // runes
+	if r := []rune(sql); len(r) > most {
+		return string(r[:most]) + "…"
+	}
+	return sql
+}
+
+func (c *Config) dialer() dialer {
+	if c.dial != nil {
+		return c.dial
+	}
+	return dialTo(c.Connection)
+}

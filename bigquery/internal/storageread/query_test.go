@@ -1,0 +1,186 @@
+package storageread
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	bqrest "google.golang.org/api/bigquery/v2"
+
+	"github.com/millrace-dev/millrace/bigquery/table"
+	"github.com/millrace-dev/millrace/stream"
+)
+
+// fakeJobs is the jobs resource, answering from a script: one answer for each call.
+type fakeJobs struct {
+	script []answer
+
+	mu    sync.Mutex
+	calls []string // "POST /…/jobs", "GET /…/jobs/ID?location=EU"
+	job   bqrest.Job
+}
+
+type answer struct {
+	code   int    // 200 when 0
+	state  string // of the job
+	reason string // of its errorResult; of the error for other codes
+	table  string // destination, "" for none
+}
+
+func (f *fakeJobs) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	call := r.Method + " " + r.URL.Path
+	if l := r.URL.Query().Get("location"); l != "" {
+		call += "?location=" + l
+	}
+	f.calls = append(f.calls, call)
+	if r.Method == http.MethodPost {
+		if err := json.NewDecoder(r.Body).Decode(&f.job); err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+	}
+	if len(f.script) == 0 {
+		http.Error(w, "the script is at its end", http.StatusTeapot)
+		return
+	}
+	a := f.script[0]
+	f.script = f.script[1:]
+	w.Header().Set("Content-Type", "application/json")
+	if a.code != 0 {
+		w.WriteHeader(a.code)
+		fmt.Fprintf(w, `{"error":{"code":%d,"message":"m","errors":[{"reason":%q}]}}`, a.code, a.reason)
+		return
+	}
+	out := bqrest.Job{JobReference: &bqrest.JobReference{ProjectId: "bill", JobId: f.job.JobReference.JobId, Location: "EU"},
+		Configuration: &bqrest.JobConfiguration{Query: &bqrest.JobConfigurationQuery{}}, Status: &bqrest.JobStatus{State: a.state}}
+	if a.reason != "" {
+		out.Status.ErrorResult = &bqrest.ErrorProto{Reason: a.reason, Message: "Syntax error"}
+	}
+	if a.table != "" {
+		out.Configuration.Query.DestinationTable = &bqrest.TableReference{ProjectId: "bill", DatasetId: "_anon", TableId: a.table}
+	}
+	json.NewEncoder(w).Encode(&out)
+}
+
+type queryTest struct {
+	jobs  *fakeJobs
+	meter *testMeter
+	waits []time.Duration
+}
+
+func (q *queryTest) run(t *testing.T, ctx context.Context, location string) (table.Destination, error) {
+	t.Helper()
+	srv := httptest.NewServer(q.jobs)
+	defer srv.Close()
+	c := testConfig(nil)
+	c.Table, c.Query = table.Destination{}, &Query{Project: "bill", SQL: "SELECT 1", Location: location}
+	c.Connection.RESTEndpoint = srv.Listener.Addr().String()
+	c.Pacer.Rand = func() float64 { return 0.5 }
+	c.Pacer.Sleep = func(ctx context.Context, d time.Duration) error {
+		q.waits = append(q.waits, d)
+		return ctx.Err()
+	}
+	q.meter = newMeter()
+	log, _ := newLog()
+	return c.runQuery(ctx, Attempt{Job: "j", Meter: q.meter, Log: log})
+}
+
+func TestQuery(t *testing.T) {
+	t.Parallel()
+	busy := answer{code: 503, reason: "backendError"}
+	for _, c := range []struct {
+		name      string
+		script    []answer
+		waits     string
+		submitted bool
+		check     func(error) bool
+	}{
+		{name: "SRC-63 anonymous result", submitted: true,
+			script: []answer{{state: "PENDING"}, {state: "RUNNING"}, {state: "DONE", table: "anon1"}}, waits: "[500ms]"},
+		{name: "an error while running is no verdict", submitted: true,
+			script: []answer{{state: "RUNNING"}, {state: "RUNNING", reason: "x"}, {state: "DONE", table: "anon1"}}, waits: "[500ms]"},
+		{name: "polls are doubled up to 10 s", submitted: true,
+			script: []answer{{}, {state: "RUNNING"}, {state: "RUNNING"}, {}, {state: "RUNNING"}, {state: "RUNNING"}, {state: "RUNNING"}, {state: "DONE", table: "anon1"}},
+			waits:  "[500ms 1s 2s 4s 8s 10s]"},
+		{name: "an answer got lost", submitted: true,
+			script: []answer{busy, {code: 409, reason: "duplicate"}, {state: "DONE", table: "anon1"}}, waits: "[500ms]"},
+		{name: "a bad moment while polling", submitted: true,
+			script: []answer{{}, busy, {code: 403, reason: "rateLimitExceeded"}, {state: "DONE", table: "anon1"}}, waits: "[500ms 1s]"},
+		{name: "SRC-65 the query fails", script: []answer{{}, {state: "DONE", reason: "invalidQuery", table: "anon1"}},
+			check: func(err error) bool {
+				e, ok := errors.AsType[*QueryJobError](err)
+				return ok && e.Reason == "invalidQuery" && strings.HasPrefix(e.JobID, "millrace_bigquery_source_") && e.Location == "EU" &&
+					strings.Contains(err.Error(), e.JobID) && strings.Contains(err.Error(), "SELECT 1")
+			}},
+		{name: "SRC-66 no table", script: []answer{{}, {state: "DONE"}},
+			check: func(err error) bool { return errors.Is(err, ErrNoResultTable) }},
+		{name: "SRC-66 gone while polling", script: []answer{{}, {code: 404, reason: "notFound"}},
+			check: func(err error) bool { return strings.Contains(err.Error(), "disappeared") }},
+		{name: "refused", script: []answer{{code: 400, reason: "invalidQuery"}},
+			check: func(err error) bool { return strings.Contains(err.Error(), "submit the query job millrace_") }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			q := &queryTest{jobs: &fakeJobs{script: c.script}}
+			got, err := q.run(t, t.Context(), "")
+			if c.check != nil {
+				if err == nil || !c.check(err) {
+					t.Errorf("got %v", err)
+				}
+			} else if err != nil || got.String() != "bill._anon.anon1" {
+				t.Errorf("got %s: %v", got, err)
+			}
+			if len(q.jobs.script) > 0 {
+				t.Errorf("%d answers were not asked for", len(q.jobs.script))
+			}
+			if c.waits != "" && fmt.Sprint(q.waits) != c.waits {
+				t.Errorf("waited %v, want %s", q.waits, c.waits)
+			}
+			if c.submitted {
+				q.meter.is(t, map[stream.Instrument]int64{QueryJobsSubmitted: 1})
+			} else if q.meter.values[QueryJobsSubmitted.Name] != 0 {
+				t.Error("a query that failed was counted")
+			}
+		})
+	}
+}
+
+func TestQueryRequest(t *testing.T) {
+	t.Parallel()
+	q := &queryTest{jobs: &fakeJobs{script: []answer{{}, {state: "DONE", table: "anon1"}}}}
+	if _, err := q.run(t, t.Context(), "eu"); err != nil {
+		t.Fatal(err)
+	}
+	job := q.jobs.job
+	if !regexp.MustCompile(`^millrace_bigquery_source_[0-9a-f]{32}$`).MatchString(job.JobReference.JobId) {
+		t.Errorf("job id %q", job.JobReference.JobId)
+	}
+	if c := job.Configuration.Query; job.JobReference.Location != "eu" || c.Query != "SELECT 1" || c.UseLegacySql == nil || *c.UseLegacySql || c.DestinationTable != nil {
+		t.Errorf("submitted %+v", c)
+	}
+	// The job is looked up where the service said it runs, not where it was asked to.
+	want := "[POST /bigquery/v2/projects/bill/jobs GET /bigquery/v2/projects/bill/jobs/" + job.JobReference.JobId + "?location=EU]"
+	if fmt.Sprint(q.jobs.calls) != want {
+		t.Errorf("called %v, want %s", q.jobs.calls, want)
+	}
+}
+
+func TestQueryStopsWithItsContext(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	q := &queryTest{jobs: &fakeJobs{}}
+	if _, err := q.run(t, ctx, ""); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+}

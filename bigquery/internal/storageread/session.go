@@ -1,0 +1,161 @@
+package storageread
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"time"
+
+	"cloud.google.com/go/bigquery/storage/apiv1/storagepb"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/millrace-dev/millrace/bigquery/table"
+	"github.com/millrace-dev/millrace/stream"
+)
+
+// Session is a read session: one snapshot of one table, cut into streams.
+type Session struct {
+	Name    string
+	Table   table.Destination // what is read: for a query, its result
+	Expires time.Time         // zero when the service did not say
+	Schema  string            // Avro
+	Streams []string
+
+	// Estimates of the service, from metadata that may be stale; 0 when it made none.
+	Rows, Bytes int64
+}
+
+// Splits are the session's streams, each from its start.
+func (s *Session) Splits() []stream.Split {
+	out := make([]stream.Split, len(s.Streams))
+	for i, name := range s.Streams {
+		out[i] = Split{Stream: name, Schema: s.Schema, Expires: s.Expires}.at(0)
+	}
+	return out
+}
+
+// Attempt is what a plan or a reader knows of the job it works for.
+type Attempt struct {
+	Job   string
+	Meter stream.Meter
+	Log   *slog.Logger
+}
+
+// Plan runs the query, if the input is one, and creates the read session. It opens what connections it needs and closes
+// them before it returns. Its error is a *PlanError, or ctx's when that ended.
+func (c *Config) Plan(ctx context.Context, a Attempt) (*Session, error) {
+	s, err := c.plan(ctx, a)
+	switch {
+	case err == nil:
+		return s, nil
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	}
+	return nil, &PlanError{What: c.what(), Hint: c.hint(err), Err: err}
+}
+
+func (c *Config) plan(ctx context.Context, a Attempt) (*Session, error) {
+	from := c.Table
+	if c.Query != nil {
+		var err error
+		if from, err = c.runQuery(ctx, a); err != nil {
+			return nil, err
+		}
+	}
+	s, err := c.create(ctx, c.request(from, a.Job))
+	if err != nil {
+		return nil, err
+	}
+	s.Table = from
+	// A schema that cannot be read, or not as the deserializer wants it, fails the plan and not a reader.
+	_, err = NewDecoder(s.Schema, c.Columns)
+	return s, err
+}
+
+// create makes the session. Within CreateSessionTimeout the official client repeats the call while the service is
+// unavailable or answers too late. A session that nobody reads costs nothing and expires by itself.
+func (c *Config) create(ctx context.Context, req *storagepb.CreateReadSessionRequest) (*Session, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.CreateSessionTimeout)
+	defer cancel()
+	cl, err := c.dialer()(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer cl.close()
+	got, err := cl.create(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	s := &Session{Name: got.GetName(), Schema: got.GetAvroSchema().GetSchema(),
+		Rows: got.GetEstimatedRowCount(), Bytes: got.GetEstimatedTotalBytesScanned()}
+	if t := got.GetExpireTime(); t != nil {
+		s.Expires = t.AsTime()
+	}
+	for _, st := range got.GetStreams() {
+		s.Streams = append(s.Streams, st.GetName())
+	}
+	return s, nil
+}
+
+// request leaves unset what was not asked for, so that the service's defaults hold.
+func (c *Config) request(from table.Destination, job string) *storagepb.CreateReadSessionRequest {
+	opts := &storagepb.ReadSession_TableReadOptions{
+		SelectedFields: c.SelectedFields,
+		RowRestriction: c.RowRestriction,
+		// Without it the service refuses tables with a column that Avro has no name for.
+		OutputFormatSerializationOptions: &storagepb.ReadSession_TableReadOptions_AvroSerializationOptions{
+			AvroSerializationOptions: &storagepb.AvroSerializationOptions{EnableDisplayNameAttribute: true},
+		},
+	}
+	if c.SamplePercentage > 0 {
+		opts.SamplePercentage = &c.SamplePercentage
+	}
+	session := &storagepb.ReadSession{
+		Table:       from.Path(),
+		DataFormat:  storagepb.DataFormat_AVRO,
+		ReadOptions: opts,
+		TraceId:     c.TraceID,
+	}
+	if c.TraceID == "" {
+		session.TraceId = traceID(job)
+	}
+	if !c.SnapshotTime.IsZero() {
+		session.TableModifiers = &storagepb.ReadSession_TableModifiers{SnapshotTime: timestamppb.New(c.SnapshotTime)}
+	}
+	return &storagepb.CreateReadSessionRequest{
+		Parent:                  "projects/" + c.Parent,
+		ReadSession:             session,
+		MaxStreamCount:          int32(c.MaxStreamCount),
+		PreferredMinStreamCount: int32(c.PreferredMinStreamCount),
+	}
+}
+
+// MaxTraceID is the longest trace id, in bytes (stream.proto, ReadSession.trace_id).
+const MaxTraceID = 256
+
+func traceID(job string) string {
+	job = strings.ToValidUTF8(job, "_")
+	if len(job) > MaxTraceID {
+		job = strings.ToValidUTF8(job[:MaxTraceID], "")
+	}
+	return job
+}
+
+// hint is a sentence that helps. It decides nothing.
+func (c *Config) hint(err error) string {
+	s, ok := status.FromError(err)
+	switch {
+	case !ok:
+		return ""
+	case s.Code() == codes.PermissionDenied:
+		return "this needs the permission bigquery.readsessions.create in the project " + c.Parent +
+			" and bigquery.tables.getData on the table"
+	case s.Code() == codes.InvalidArgument && strings.Contains(strings.ToLower(s.Message()), "non-table entities"):
+		// The words for logical and materialized views alike (measured 2026-08).
+		return "the Storage Read API reads what is stored, and a view has nothing stored: read the result of a query" +
+			" instead, Query: \"SELECT * FROM `" + c.Table.String() + "`\""
+	}
+	return ""
+}
