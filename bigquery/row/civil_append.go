@@ -12,8 +12,8 @@ func AppendDate(buf []byte, days int64) []byte {
 	return appendDigits(buf, day, 2)
 }
 
-// AppendTime appends HH:MM:SS for microseconds since midnight, and the fraction where there is one, without trailing
-// zeros.
+// AppendTime appends HH:MM:SS for microseconds since midnight, and the fraction, if any, in three digits or
+// six.
 func AppendTime(buf []byte, micros int64) []byte {
 	seconds := int(micros / microsPerSecond)
 	buf = appendDigits(buf, seconds/3600, 2)
@@ -67,6 +67,8 @@ func appendDigits(buf []byte, v, width int) []byte {
 	switch width {
 	case 2:
 		return append(buf, byte('0'+v/10), byte('0'+v%10))
+	case 3:
+		return append(buf, byte('0'+v/100), byte('0'+v/10%10), byte('0'+v%10))
 	case 4:
 		return append(buf, byte('0'+v/1000), byte('0'+v/100%10), byte('0'+v/10%10), byte('0'+v%10))
 	}
@@ -74,13 +76,13 @@ func appendDigits(buf []byte, v, width int) []byte {
 		byte('0'+v/10%10), byte('0'+v%10))
 }
 
+// appendFraction writes milliseconds where they say it all, since most clocks that people copy timestamps from do.
 func appendFraction(buf []byte, micros int) []byte {
-	if micros == 0 {
+	switch {
+	case micros == 0:
 		return buf
+	case micros%1000 == 0:
+		return appendDigits(append(buf, '.'), micros/1000, 3)
 	}
-	buf = appendDigits(append(buf, '.'), micros, 6)
-	for buf[len(buf)-1] == '0' {
-		buf = buf[:len(buf)-1]
-	}
-	return buf
+	return appendDigits(append(buf, '.'), micros, 6)
 }
