@@ -79,7 +79,7 @@ func (s *Store) CreateTable(ref TableRef, d *schema.Definition) (*Table, error) 
 	if err := checkTableID(ref.Table); err != nil {
 		return nil, err
 	}
-	if err := d.Check(); err != nil {
+	if err := s.checkDefinition(d); err != nil {
 		return nil, err
 	}
 	if s.options.AutoCreateDataset {

@@ -119,6 +119,9 @@ func (c *createTable) prepare(s *Store, version int64) error {
 		p.ExpirationMs = d.DefaultPartitionExpirationMs
 	}
 	c.table = &Table{store: s, ref: c.ref, instance: version, infos: []*Info{newInfo(c.ref, c.definition, nil, version)}}
+	if s.options.Mode != nil {
+		c.table.mode = s.options.Mode(c.ref)
+	}
 	return nil
 }
 
@@ -159,7 +162,7 @@ func (c *updateTable) prepare(s *Store, version int64) error {
 	if err := c.change(next); err != nil {
 		return err
 	}
-	changed, err := checkUpdate(c.ref, old.Definition, next)
+	changed, err := s.checkUpdate(c.ref, old.Definition, next)
 	if err != nil {
 		return err
 	}
@@ -169,8 +172,8 @@ func (c *updateTable) prepare(s *Store, version int64) error {
 	return nil
 }
 
-func checkUpdate(ref TableRef, old, next *schema.Definition) (schema.Change, error) {
-	if err := next.Check(); err != nil {
+func (s *Store) checkUpdate(ref TableRef, old, next *schema.Definition) (schema.Change, error) {
+	if err := s.checkDefinition(next); err != nil {
 		return schema.Change{}, err
 	}
 	switch {

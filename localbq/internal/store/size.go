@@ -50,9 +50,9 @@ func elementBytes(f *schema.Field, a arrow.Array) int64 {
 	total := valueBytes[f.Type] * int64(a.Len()-a.NullN())
 	switch v := a.(type) {
 	case *array.String:
-		total += int64(v.ValueOffset(v.Len()) - v.ValueOffset(0))
+		total += int64(len(v.ValueBytes()))
 	case *array.Binary:
-		total += v.ValueOffset64(v.Len()) - v.ValueOffset64(0)
+		total += int64(len(v.ValueBytes()))
 	}
 	return total
 }

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/millrace-dev/millrace/localbq/internal/clock"
+	"github.com/millrace-dev/millrace/localbq/internal/schema"
 )
 
 // Options say where and how a store keeps what it holds. The zero value is a store in memory on the machine's clock.
@@ -12,6 +13,10 @@ type Options struct {
 	Clock clock.Clock
 	// AutoCreateDataset makes a dataset of location US the first time a table is created in it.
 	AutoCreateDataset bool
+	// Check, if not nil, is asked before a definition is accepted, after the definition's own rules.
+	Check func(*schema.Definition) error
+	// Mode, if not nil, is the mode that a new table starts in.
+	Mode func(TableRef) Mode
 }
 
 // Store is the whole of it. Safe for concurrent use.
@@ -50,3 +55,10 @@ func (s *Store) Close() error { return nil }
 
 // Version is the last version published: everything committed up to it is visible, nothing above it is.
 func (s *Store) Version() int64 { return s.version.Load() }
+
+func (s *Store) checkDefinition(d *schema.Definition) error {
+	if err := d.Check(); err != nil || s.options.Check == nil {
+		return err
+	}
+	return s.options.Check(d)
+}

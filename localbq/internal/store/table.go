@@ -109,7 +109,7 @@ type Written struct {
 func (t *Table) Write(r Rows) (Written, error) {
 	w := &write{table: t, Rows: r}
 	if r.Definition != nil {
-		if err := r.Definition.Check(); err != nil {
+		if err := t.store.checkDefinition(r.Definition); err != nil {
 			return Written{}, err
 		}
 		_, err := t.store.commit(w)

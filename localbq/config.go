@@ -1,0 +1,126 @@
+package localbq
+
+import (
+	"fmt"
+	"log/slog"
+	"strings"
+
+	"github.com/millrace-dev/millrace/localbq/internal/clock"
+	"github.com/millrace-dev/millrace/localbq/internal/profile"
+	"github.com/millrace-dev/millrace/localbq/internal/query"
+	"github.com/millrace-dev/millrace/localbq/internal/store"
+)
+
+type (
+	// Profile is limits and windows of propagation; the zero value has the default limits and no windows.
+	Profile = profile.Profile
+	// Clock is where all time comes from.
+	Clock = clock.Clock
+	// ManualClock stands still until it is advanced.
+	ManualClock = clock.Manual
+	// QueryEngine runs statements; duckdb.New makes one.
+	QueryEngine = query.Engine
+	// Mode is how much a table keeps of what is written to it.
+	Mode = store.Mode
+)
+
+// The modes of tables. Reads of a table that keeps no rows are refused.
+const (
+	ModeStore    = store.ModeStore    // rows are kept
+	ModeValidate = store.ModeValidate // rows are decoded and checked, counted, and dropped
+	ModeNull     = store.ModeNull     // row boundaries are counted, nothing else
+)
+
+// FriendlyProfile keeps every rule and limit and has no windows: the zero value, the default.
+func FriendlyProfile() Profile { return profile.Friendly() }
+
+// ServiceProfile adds the windows that BigQuery has been observed to have. Every figure can be changed.
+func ServiceProfile() Profile { return profile.Service() }
+
+// DefaultProject is the project of tables named without one.
+const DefaultProject = "local-project"
+
+// Config says what to start. The zero value works: everything in memory, ports of the kernel's choice.
+type Config struct {
+	// Project completes table names of two parts in this package's own methods; "" is DefaultProject. Any project can be
+	// used over the wire.
+	Project string
+
+	// RESTAddr and GRPCAddr are host:port; "" is 127.0.0.1:0, a free port. A host that is not the loopback interface opens
+	// the service to whoever can reach it, with no credential checked; that is logged as a warning.
+	RESTAddr, GRPCAddr string
+
+	// AutoCreateDataset makes a dataset, in US, the first time a table is created in it.
+	AutoCreateDataset bool
+	// Modes chooses the mode that new tables start in, by "project.dataset.table" or "dataset.table"; "*" is all others.
+	// Nil stores everything.
+	Modes map[string]Mode
+
+	Profile Profile
+	// Clock is the source of time; nil is the machine's.
+	Clock Clock
+	// Seed is where every random choice derives from; 0 picks one, which Instance.Seed tells and the log shows.
+	Seed uint64
+	// Deny makes the service refuse callers, to test what a refusal looks like.
+	Deny []Denial
+
+	// Queries runs statements and row restrictions; nil answers them with 501.
+	Queries QueryEngine
+
+	// Logger hears of starts, warnings and recoveries; nil is silence.
+	Logger *slog.Logger
+}
+
+// Denial refuses one caller one permission on one resource. Empty fields match everything.
+type Denial struct {
+	// Principal is who the bearer token "local:<principal>" names; without a token it is anonymous@local.
+	Principal string
+	// Permission is TABLES_GET or TABLES_UPDATE_DATA for the Storage Write API.
+	Permission string
+	// Resource is "projects/p/datasets/d/tables/t".
+	Resource string
+}
+
+func (d Denial) matches(principal, permission, resource string) bool {
+	return (d.Principal == "" || d.Principal == principal) && (d.Permission == "" || d.Permission == permission) &&
+		(d.Resource == "" || d.Resource == resource)
+}
+
+// denied is Config.Deny as the faces ask it; nil where nobody is denied anything.
+func (c *Config) denied() func(principal, permission, resource string) bool {
+	if len(c.Deny) == 0 {
+		return nil
+	}
+	return func(principal, permission, resource string) bool {
+		for _, d := range c.Deny {
+			if d.matches(principal, permission, resource) {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+// mode is the mode a new table starts in.
+func (c *Config) mode(ref store.TableRef) Mode {
+	for _, name := range []string{ref.Project + "." + ref.Dataset + "." + ref.Table, ref.Dataset + "." + ref.Table, "*"} {
+		if m, ok := c.Modes[name]; ok {
+			return m
+		}
+	}
+	return ModeStore
+}
+
+// table reads "project.dataset.table" or "dataset.table". The project may have dots of its own.
+func (c *Config) table(name string) (store.TableRef, error) {
+	parts := strings.Split(name, ".")
+	n := len(parts)
+	if n < 2 || parts[n-1] == "" || parts[n-2] == "" {
+		return store.TableRef{}, fmt.Errorf("table name %q: expected dataset.table or project.dataset.table", name)
+	}
+	ref := store.TableRef{Project: c.Project, Dataset: parts[n-2], Table: parts[n-1]}
+	if n > 2 {
+		ref.Project = strings.Join(parts[:n-2], ".")
+	}
+	return ref, nil
+}

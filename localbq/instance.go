@@ -1,0 +1,160 @@
+package localbq
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+
+	"google.golang.org/api/option"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/millrace-dev/millrace/localbq/internal/clock"
+	"github.com/millrace-dev/millrace/localbq/internal/decode"
+	"github.com/millrace-dev/millrace/localbq/internal/store"
+)
+
+// Instance is a running local BigQuery. Safe for concurrent use.
+type Instance struct {
+	config Config
+	store  *store.Store
+	rest   *http.Server
+	grpc   *grpc.Server
+	// services are what the two servers serve, closed behind them.
+	services []func() error
+
+	restAddr, grpcAddr string
+	serving            sync.WaitGroup // the two accept loops, ended by stop
+	closing            sync.Once
+	closed             error
+}
+
+// Start starts an instance; Close ends it. ctx bounds the start, not the instance's life.
+func Start(ctx context.Context, c Config) (*Instance, error) {
+	c.resolve()
+	i := &Instance{config: c}
+	s, err := store.Open(store.Options{
+		Clock: c.Clock, AutoCreateDataset: c.AutoCreateDataset, Check: decode.CheckDefaults, Mode: c.mode,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("local BigQuery: %w", err)
+	}
+	i.store = s
+	if err := i.serve(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("local BigQuery: %w", err), i.Close())
+	}
+	c.Logger.Info("local BigQuery serves", "rest", i.restAddr, "grpc", i.grpcAddr, "seed", c.Seed)
+	return i, nil
+}
+
+func (c *Config) resolve() {
+	if c.Project == "" {
+		c.Project = DefaultProject
+	}
+	if c.Clock == nil {
+		c.Clock = clock.Real()
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.Seed == 0 {
+		var b [8]byte
+		rand.Read(b[:])
+		c.Seed = binary.LittleEndian.Uint64(b[:]) | 1
+	}
+	c.Profile = c.Profile.Resolve()
+}
+
+// serve opens both listeners and answers on them.
+func (i *Instance) serve(ctx context.Context) error {
+	restListener, err := i.listen(ctx, i.config.RESTAddr)
+	if err != nil {
+		return fmt.Errorf("REST: %w", err)
+	}
+	grpcListener, err := i.listen(ctx, i.config.GRPCAddr)
+	if err != nil {
+		return errors.Join(fmt.Errorf("gRPC: %w", err), restListener.Close())
+	}
+	i.restAddr, i.grpcAddr = restListener.Addr().String(), grpcListener.Addr().String()
+	i.rest, i.grpc = i.newREST(), i.newGRPC()
+	i.serving.Go(func() { i.report("REST", i.rest.Serve(restListener), http.ErrServerClosed) })
+	i.serving.Go(func() { i.report("gRPC", i.grpc.Serve(grpcListener), grpc.ErrServerStopped) })
+	return nil
+}
+
+func (i *Instance) report(face string, err, orderly error) {
+	if err != nil && !errors.Is(err, orderly) {
+		i.config.Logger.Error("local BigQuery stopped serving", "face", face, "error", err)
+	}
+}
+
+func (i *Instance) listen(ctx context.Context, addr string) (net.Listener, error) {
+	if addr == "" {
+		addr = "127.0.0.1:0"
+	}
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
+	if err != nil {
+		return nil, err
+	}
+	if tcp := l.Addr().(*net.TCPAddr); !tcp.IP.IsLoopback() {
+		i.config.Logger.Warn("local BigQuery listens beyond this machine and checks no credential", "address", tcp.String())
+	}
+	return l, nil
+}
+
+// REST is the address of the REST API, host:port.
+func (i *Instance) REST() string { return i.restAddr }
+
+// GRPC is the address of the Storage Write and Storage Read APIs, host:port.
+func (i *Instance) GRPC() string { return i.grpcAddr }
+
+// Project is the project that completes short table names.
+func (i *Instance) Project() string { return i.config.Project }
+
+// Seed is where every random choice derives from.
+func (i *Instance) Seed() uint64 { return i.config.Seed }
+
+// Clock is the clock of the instance; advance it where it is a *ManualClock.
+func (i *Instance) Clock() Clock { return i.config.Clock }
+
+// ClientOptions point a client of the REST API at the instance.
+func (i *Instance) ClientOptions() []option.ClientOption {
+	return []option.ClientOption{option.WithEndpoint("http://" + i.restAddr), option.WithoutAuthentication()}
+}
+
+// GRPCClientOptions point a client of the Storage Write or Storage Read API at the instance, managedwriter included.
+func (i *Instance) GRPCClientOptions() []option.ClientOption {
+	return []option.ClientOption{
+		option.WithEndpoint(i.grpcAddr),
+		option.WithoutAuthentication(),
+		option.WithGRPCDialOption(grpc.WithTransportCredentials(insecure.NewCredentials())),
+	}
+}
+
+// Close ends every call, stops listening and gives the folder free. It may be called more than once.
+func (i *Instance) Close() error {
+	i.closing.Do(func() { i.closed = i.close() })
+	return i.closed
+}
+
+func (i *Instance) close() error {
+	var errs []error
+	if i.rest != nil {
+		errs = append(errs, i.rest.Close())
+		i.grpc.Stop()
+	}
+	i.serving.Wait()
+	for _, end := range i.services {
+		errs = append(errs, end())
+	}
+	if i.config.Queries != nil {
+		errs = append(errs, i.config.Queries.Close())
+	}
+	return errors.Join(append(errs, i.store.Close())...)
+}

@@ -1,0 +1,87 @@
+// Package profile holds the figures of a local BigQuery that a test may set one by one: limits, and the windows within
+// which a change has not reached every server yet.
+package profile
+
+import (
+	"math/rand/v2"
+	"time"
+)
+
+// Profile is all of them. The zero value keeps every limit at its default and has no windows.
+type Profile struct {
+	Limits  Limits
+	Windows Windows
+}
+
+// Limits are sizes and counts. Zero means the default.
+type Limits struct {
+	// AppendBytes is the serialized size of one AppendRows request in bytes; 0 is 10 MiB. BigQuery documents 20 MB now and
+	// documented 10 MB before.
+	AppendBytes int64
+	// AppendTooLargeInBand answers a larger request in a response and keeps the call, instead of ending the call.
+	AppendTooLargeInBand bool
+	// RowErrors is how many bad rows an answer lists; 0 is 100.
+	RowErrors int
+	// AppendIdle is how long an AppendRows call may be silent before the service ends it; 0 is 600 s.
+	AppendIdle time.Duration
+}
+
+// Windows are how long a change takes to arrive. Each is drawn anew for each table or change, from the seeded generator.
+type Windows struct {
+	// CreateDefaultAppend: appends to the default stream of a fresh table are denied.
+	CreateDefaultAppend Window
+	// AddNewConnection and AddOpenConnection: a new column is unknown to connections opened after the change, and to those
+	// that were open already.
+	AddNewConnection, AddOpenConnection Window
+	// RelaxNewConnection and RelaxOpenConnection: the same for a column that became NULLABLE.
+	RelaxNewConnection, RelaxOpenConnection Window
+	// ReadSelectedFields: a new column is unknown to the selected fields of read sessions.
+	ReadSelectedFields Window
+	// NumRows: a table's figures in REST answers trail its default stream.
+	NumRows Window
+}
+
+// Window is a length of time between Min and Max, both included; the zero value is none.
+type Window struct{ Min, Max time.Duration }
+
+// Draw picks a length.
+func (w Window) Draw(r *rand.Rand) time.Duration {
+	if w.Max <= w.Min {
+		return w.Min
+	}
+	return w.Min + time.Duration(r.Int64N(int64(w.Max-w.Min)+1))
+}
+
+// Friendly is the profile of newcomers: the zero value.
+func Friendly() Profile { return Profile{} }
+
+// Service has the windows that others observed at BigQuery: a fresh table denies its first appends for 1 to 10 s
+// (observed, length inferred); a new column reaches new connections after 1 s and open ones after 7 s, a relaxed one after
+// 0.4 s and 2 s, and read sessions know a new column after 30 s; numRows trails the default stream by 5 minutes (figures
+// published by another client).
+func Service() Profile {
+	exactly := func(d time.Duration) Window { return Window{d, d} }
+	return Profile{Windows: Windows{
+		CreateDefaultAppend: Window{time.Second, 10 * time.Second},
+		AddNewConnection:    exactly(time.Second),
+		AddOpenConnection:   exactly(7 * time.Second),
+		RelaxNewConnection:  exactly(400 * time.Millisecond),
+		RelaxOpenConnection: exactly(2 * time.Second),
+		ReadSelectedFields:  exactly(30 * time.Second),
+		NumRows:             exactly(5 * time.Minute),
+	}}
+}
+
+// Resolve gives every limit that is zero its default.
+func (p Profile) Resolve() Profile {
+	if p.Limits.AppendBytes == 0 {
+		p.Limits.AppendBytes = 10 << 20
+	}
+	if p.Limits.RowErrors == 0 {
+		p.Limits.RowErrors = 100
+	}
+	if p.Limits.AppendIdle == 0 {
+		p.Limits.AppendIdle = 600 * time.Second
+	}
+	return p
+}

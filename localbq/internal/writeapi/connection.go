@@ -1,0 +1,249 @@
+package writeapi
+
+import (
+	"bytes"
+	"context"
+	"time"
+
+	"cloud.google.com/go/bigquery/storage/apiv1/storagepb"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/descriptorpb"
+
+	"github.com/millrace-dev/millrace/localbq/internal/decode"
+	"github.com/millrace-dev/millrace/localbq/internal/refusal"
+	"github.com/millrace-dev/millrace/localbq/internal/store"
+)
+
+// connection is one AppendRows call: what it has said so far and what of it is still in force. One goroutine uses it.
+type connection struct {
+	server *Server
+	ctx    context.Context
+	opened time.Time
+
+	requests int
+	traceID  string
+	stream   streamName // of the last request that named one
+	// missing stays in force until a request changes it; columns are for one request (storage.proto).
+	missing      storagepb.AppendRowsRequest_MissingValueInterpretation
+	destinations map[store.TableRef]*destination
+}
+
+// destination is one table that the connection writes to.
+type destination struct {
+	table      *store.Table
+	descriptor []byte // of the writer schema in force, serialized
+	parsed     *descriptorpb.DescriptorProto
+	plan       *decode.Plan // nil until it is needed, and whenever descriptor or info have changed
+	info       *store.Info  // the definition that the plan is for
+	announced  int          // number of the last definition that the connection has been told of
+}
+
+// append carries out one request. It returns the answer without its common parts, or a *failure.
+func (c *connection) append(r *request) (*storagepb.AppendRowsResponse, error) {
+	if err := c.checkFields(r); err != nil {
+		return nil, err
+	}
+	d, err := c.destination(r)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := c.write(d, r)
+	if err != nil {
+		f := err.(*failure)
+		if f.ends {
+			return nil, f
+		}
+		answer = f.response()
+	}
+	c.announce(d, answer)
+	return answer, nil
+}
+
+// maxTraceID is the longest trace id taken, in bytes.
+const maxTraceID = 256
+
+// checkFields holds the rules of one request on its connection, before any table is looked at. Breaking one ends the call.
+func (c *connection) checkFields(r *request) error {
+	c.requests++
+	first := c.requests == 1
+	entity := r.stream
+	if entity == "" {
+		entity = c.stream.full
+	}
+	switch {
+	case first && r.stream == "":
+		return invalid("", "The first request on a connection must name its write_stream.").ending()
+	case r.stream == "" && len(c.destinations) > 1:
+		return invalid(entity, "The connection has written to more than one table: every request must name its write_stream.").ending()
+	case r.arrow && r.proto:
+		return invalid(entity, "A request must not carry both proto_rows and arrow_rows.").ending()
+	case r.arrow:
+		return unimplemented(entity, "arrow_rows").ending()
+	case len(r.traceID) > maxTraceID:
+		return invalid(entity, "The trace_id has %d bytes, at most %d are allowed.", len(r.traceID), maxTraceID).ending()
+	}
+	if r.stream != "" {
+		name, ok := parseStream(r.stream)
+		switch {
+		case !ok:
+			return invalidName(r.stream).ending()
+		case !first && name.isDefault() != c.stream.isDefault():
+			return invalid(r.stream, "A connection must not mix a default stream and a created stream.").ending()
+		}
+		c.stream = name
+	}
+	if first {
+		c.traceID = r.traceID
+	}
+	if r.missing != storagepb.AppendRowsRequest_MISSING_VALUE_INTERPRETATION_UNSPECIFIED {
+		c.missing = r.missing
+	}
+	return nil
+}
+
+// destination finds the table of the request and what the connection remembers of it.
+func (c *connection) destination(r *request) (*destination, error) {
+	ref := c.stream.table
+	t, err := c.server.table(c.ctx, ref, permissionGet)
+	if err == nil && c.server.windows.tooFresh(t, c.server.Clock.Now()) {
+		err = permissionDenied(permissionUpdate, ref.Path())
+	}
+	if err != nil {
+		if c.requests == 1 {
+			return nil, err.(*failure).ending()
+		}
+		return nil, err
+	}
+	if !c.stream.isDefault() {
+		return nil, unknownStream(c.stream).ending()
+	}
+	d := c.destinations[ref]
+	if d == nil {
+		if !r.schemaSent {
+			return nil, invalid(c.stream.full, "The first request for a table on a connection must carry a writer schema.").ending()
+		}
+		d = &destination{table: t, announced: c.known(t).Number}
+		c.destinations[ref] = d
+	}
+	if d.table != t { // dropped and made again
+		d.table, d.plan, d.announced = t, nil, c.known(t).Number
+	}
+	if r.schemaSent && (d.parsed == nil || !bytes.Equal(d.descriptor, r.descriptor)) {
+		return d, c.adopt(d, r.descriptor)
+	}
+	return d, nil
+}
+
+// adopt makes a writer schema the one in force for the table.
+func (c *connection) adopt(d *destination, descriptor []byte) error {
+	parsed := &descriptorpb.DescriptorProto{}
+	if err := proto.Unmarshal(descriptor, parsed); err != nil {
+		return invalid(c.stream.full, "Invalid proto schema: the descriptor could not be parsed.")
+	}
+	d.descriptor, d.parsed, d.plan = bytes.Clone(descriptor), parsed, nil
+	return nil
+}
+
+// known is the definition of the table that has reached this connection.
+func (c *connection) known(t *store.Table) *store.Info {
+	return c.server.windows.known(t, c.opened, c.server.Clock.Now())
+}
+
+// write checks the rows against the table and commits them.
+func (c *connection) write(d *destination, r *request) (*storagepb.AppendRowsResponse, error) {
+	if err := c.plan(d); err != nil {
+		return nil, err
+	}
+	switch {
+	case r.offset != nil:
+		return nil, invalid(c.stream.full, "The offset must not be set for the default stream.")
+	case len(r.rows) == 0:
+		return nil, invalid(c.stream.full, "The request carries no rows.")
+	}
+	rows := store.Rows{Info: d.info, Count: int64(len(r.rows))}
+	if mode := d.table.Mode(); mode != store.ModeNull {
+		if bad := d.plan.Decode(r.rows, c.decoding(r)); len(bad) > 0 {
+			d.plan.Reset()
+			return nil, c.rowFailure(bad)
+		}
+		if mode == store.ModeStore {
+			rows.Batches = append(rows.Batches, d.plan.Take())
+		} else {
+			d.plan.Reset()
+		}
+	}
+	if _, err := d.table.Write(rows); err != nil {
+		return nil, c.storeFailure(err)
+	}
+	return &storagepb.AppendRowsResponse{Response: &storagepb.AppendRowsResponse_AppendResult_{
+		AppendResult: &storagepb.AppendRowsResponse_AppendResult{}, // the default stream has no offsets
+	}}, nil
+}
+
+func (c *connection) decoding(r *request) decode.Request {
+	return decode.Request{
+		Missing: interpretation(c.missing), Columns: r.columns, Now: c.server.Clock.Now(),
+		MaxErrors: c.server.Profile.Limits.RowErrors,
+	}
+}
+
+// plan sees to a decode plan for the definition that has reached the connection.
+func (c *connection) plan(d *destination) error {
+	if d.parsed == nil {
+		return invalid(c.stream.full, "The connection has no valid writer schema for this table.")
+	}
+	info := c.known(d.table)
+	if d.plan != nil && d.info == info {
+		return nil
+	}
+	d.plan = nil
+	plan, err := decode.Compile(d.parsed, info.Ref.Table, info.Schema)
+	if err != nil {
+		return c.schemaFailure(err)
+	}
+	d.plan, d.info = plan, info
+	return nil
+}
+
+func (c *connection) schemaFailure(err error) error {
+	s := err.(*decode.SchemaError)
+	if s.Unimplemented {
+		f := unimplemented(c.stream.full, "")
+		f.message = s.Message
+		return f
+	}
+	f := invalid(c.stream.full, "%s", s.Message)
+	if len(s.Extra) > 0 {
+		f.storage = storagepb.StorageError_SCHEMA_MISMATCH_EXTRA_FIELDS
+	}
+	return f
+}
+
+func (c *connection) rowFailure(bad []decode.RowError) error {
+	f := invalid(c.stream.full, "Errors found while processing rows. Please refer to the row_errors field for details. "+
+		"The list may not be complete because of the size limitations.")
+	f.rows = bad
+	return f
+}
+
+// storeFailure is for a write that the store refused: the table went away under it, or the log cannot be written.
+func (c *connection) storeFailure(err error) error {
+	if refusal.Is(err, refusal.NotFound) {
+		return permissionDenied(permissionGet, c.stream.table.Path())
+	}
+	return internal(c.stream.full, err)
+}
+
+// announce adds what every answer carries, and the schema if it has changed since the connection last heard of it.
+func (c *connection) announce(d *destination, answer *storagepb.AppendRowsResponse) {
+	info := c.known(d.table)
+	if info.Number == d.announced {
+		return
+	}
+	for _, i := range d.table.Infos()[d.announced+1 : info.Number+1] {
+		if i.Change.Adds || i.Change.Relaxes {
+			answer.UpdatedSchema = info.Schema.Storage()
+		}
+	}
+	d.announced = info.Number
+}

@@ -1,0 +1,178 @@
+package writeapi
+
+import (
+	"errors"
+
+	"cloud.google.com/go/bigquery/storage/apiv1/storagepb"
+	"google.golang.org/grpc/mem"
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/millrace-dev/millrace/localbq/internal/decode"
+)
+
+// request is an AppendRowsRequest read in place: its byte slices belong to buffer, until free.
+type request struct {
+	buffer mem.Buffer
+	size   int64 // serialized, in bytes
+
+	stream     string
+	offset     *int64
+	descriptor []byte // serialized DescriptorProto; nil when the request carries no writer schema
+	schemaSent bool
+	rows       [][]byte
+	proto      bool // it has a proto_rows field
+	arrow      bool // it has an arrow_rows field
+	traceID    string
+	columns    map[string]decode.Missing
+	missing    storagepb.AppendRowsRequest_MissingValueInterpretation
+}
+
+// read takes the place of unmarshalling.
+func (r *request) read(data mem.BufferSlice) error {
+	buffer := data.MaterializeToBuffer(mem.DefaultBufferPool())
+	*r = request{buffer: buffer, size: int64(buffer.Len()), rows: r.rows[:0]}
+	err := r.parse(buffer.ReadOnlyData())
+	if err != nil {
+		r.free()
+	}
+	return err
+}
+
+// free gives the memory of the bytes, and the request itself, back.
+func (r *request) free() {
+	r.buffer.Free()
+	clear(r.rows)
+	*r = request{rows: r.rows[:0]}
+	requests.Put(r)
+}
+
+var errParse = errors.New("AppendRowsRequest is not a valid protocol buffer message")
+
+// fields walks a message; each gets the number of a field and its value, as a number or as bytes.
+func fields(b []byte, each func(number protowire.Number, bits uint64, data []byte) error) error {
+	for len(b) > 0 {
+		number, wire, n := protowire.ConsumeTag(b)
+		if n < 0 {
+			return errParse
+		}
+		b = b[n:]
+		var bits uint64
+		var data []byte
+		switch wire {
+		case protowire.VarintType:
+			bits, n = protowire.ConsumeVarint(b)
+		case protowire.BytesType:
+			data, n = protowire.ConsumeBytes(b)
+		default: // no field of these messages has another type
+			n = protowire.ConsumeFieldValue(number, wire, b)
+			number = 0
+		}
+		if n < 0 {
+			return errParse
+		}
+		b = b[n:]
+		if err := each(number, bits, data); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// parse reads the message (storage.proto, AppendRowsRequest).
+func (r *request) parse(b []byte) error {
+	return fields(b, func(number protowire.Number, bits uint64, data []byte) error {
+		switch number {
+		case 1:
+			r.stream = string(data)
+		case 2:
+			return r.parseOffset(data)
+		case 4:
+			r.proto = true
+			return r.parseProtoData(data)
+		case 5:
+			r.arrow = true
+		case 6:
+			r.traceID = string(data)
+		case 7:
+			return r.parseMissing(data)
+		case 8:
+			r.missing = storagepb.AppendRowsRequest_MissingValueInterpretation(bits)
+		}
+		return nil
+	})
+}
+
+func (r *request) parseOffset(b []byte) error {
+	r.offset = new(int64)
+	return fields(b, func(number protowire.Number, bits uint64, _ []byte) error {
+		if number == 1 {
+			*r.offset = int64(bits)
+		}
+		return nil
+	})
+}
+
+func (r *request) parseProtoData(b []byte) error {
+	return fields(b, func(number protowire.Number, _ uint64, data []byte) error {
+		switch number {
+		case 1:
+			r.schemaSent = true
+			return fields(data, func(number protowire.Number, _ uint64, data []byte) error {
+				if number == 1 {
+					r.descriptor = data
+				}
+				return nil
+			})
+		case 2:
+			return r.parseRows(data)
+		}
+		return nil
+	})
+}
+
+// parseRows is the hot loop: ProtoRows has one repeated field, of one-byte tag.
+func (r *request) parseRows(b []byte) error {
+	const tag = 1<<3 | byte(protowire.BytesType)
+	for len(b) > 0 && b[0] == tag {
+		row, n := protowire.ConsumeBytes(b[1:])
+		if n < 0 {
+			return errParse
+		}
+		r.rows = append(r.rows, row)
+		b = b[1+n:]
+	}
+	return fields(b, func(number protowire.Number, _ uint64, data []byte) error {
+		if number == 1 {
+			r.rows = append(r.rows, data)
+		}
+		return nil
+	})
+}
+
+// parseMissing reads one entry of the map from column to interpretation.
+func (r *request) parseMissing(b []byte) error {
+	var column string
+	var policy storagepb.AppendRowsRequest_MissingValueInterpretation
+	err := fields(b, func(number protowire.Number, bits uint64, data []byte) error {
+		switch number {
+		case 1:
+			column = string(data)
+		case 2:
+			policy = storagepb.AppendRowsRequest_MissingValueInterpretation(bits)
+		}
+		return nil
+	})
+	if r.columns == nil {
+		r.columns = map[string]decode.Missing{}
+	}
+	r.columns[column] = interpretation(policy)
+	return err
+}
+
+// interpretation turns the wire's enum into the plan's; unspecified is NULL (storage.proto, MissingValueInterpretation).
+func interpretation(m storagepb.AppendRowsRequest_MissingValueInterpretation) decode.Missing {
+	if m == storagepb.AppendRowsRequest_DEFAULT_VALUE {
+		return decode.MissingDefault
+	}
+	return decode.MissingNull
+}

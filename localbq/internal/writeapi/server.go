@@ -1,0 +1,71 @@
+package writeapi
+
+import (
+	"context"
+	"math/rand/v2"
+	"strings"
+	"sync"
+
+	"cloud.google.com/go/bigquery/storage/apiv1/storagepb"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
+
+	"github.com/millrace-dev/millrace/localbq/internal/clock"
+	"github.com/millrace-dev/millrace/localbq/internal/profile"
+	"github.com/millrace-dev/millrace/localbq/internal/store"
+)
+
+// Deps are what the service works with. All but Denied are required.
+type Deps struct {
+	Store   *store.Store
+	Clock   clock.Clock
+	Profile profile.Profile // resolved
+	Seed    uint64
+	// Denied reports whether a caller is refused a permission on a table; nil denies nobody.
+	Denied func(principal, permission, table string) bool
+}
+
+// Server is the service.
+type Server struct {
+	storagepb.UnimplementedBigQueryWriteServer
+	Deps
+	windows   windows
+	receivers sync.WaitGroup // goroutines that read from calls
+}
+
+// New makes the service; Register adds it to a server.
+func New(d Deps) *Server {
+	s := &Server{Deps: d}
+	s.windows = windows{profile: d.Profile.Windows, random: rand.New(rand.NewPCG(d.Seed, 0x77726974)), drawn: map[windowKey]drawn{}}
+	return s
+}
+
+// Register adds the service to a server, which must have been made with Codec.
+func (s *Server) Register(r grpc.ServiceRegistrar) { storagepb.RegisterBigQueryWriteServer(r, s) }
+
+// Close waits for what the service started. The gRPC server must have been stopped.
+func (s *Server) Close() { s.receivers.Wait() }
+
+// anonymous is a caller that says nothing about itself.
+const anonymous = "anonymous@local"
+
+// principal is who calls: a bearer token "local:<principal>" says so, and no credential is checked.
+func principal(ctx context.Context) string {
+	md, _ := metadata.FromIncomingContext(ctx)
+	for _, value := range md.Get("authorization") {
+		if who, ok := strings.CutPrefix(value, "Bearer local:"); ok && who != "" {
+			return who
+		}
+	}
+	return anonymous
+}
+
+// table finds the table of a stream, or answers as the service does for one that is not there or not allowed.
+func (s *Server) table(ctx context.Context, ref store.TableRef, permission string) (*store.Table, error) {
+	path := ref.Path()
+	t, err := s.Store.Table(ref)
+	if err != nil || t.Info().View != nil || s.Denied != nil && s.Denied(principal(ctx), permission, path) {
+		return nil, permissionDenied(permission, path)
+	}
+	return t, nil
+}

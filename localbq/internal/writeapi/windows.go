@@ -1,0 +1,79 @@
+package writeapi
+
+import (
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/millrace-dev/millrace/localbq/internal/profile"
+	"github.com/millrace-dev/millrace/localbq/internal/store"
+)
+
+// windows draws how long changes take to arrive, once for each change.
+type windows struct {
+	profile profile.Windows
+
+	mu     sync.Mutex // guards the fields below
+	random *rand.Rand
+	drawn  map[windowKey]drawn
+}
+
+// windowKey is one definition of one table.
+type windowKey struct {
+	instance int64
+	number   int
+}
+
+// drawn is the lengths for one definition.
+type drawn struct{ deny, fresh, open time.Duration }
+
+func (w *windows) of(t *store.Table, info *store.Info) drawn {
+	if w.profile == (profile.Windows{}) {
+		return drawn{}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	key := windowKey{t.Instance(), info.Number}
+	d, ok := w.drawn[key]
+	if ok {
+		return d
+	}
+	if info.Number == 0 {
+		d.deny = w.profile.CreateDefaultAppend.Draw(w.random)
+	}
+	if info.Change.Adds {
+		d.fresh = w.profile.AddNewConnection.Draw(w.random)
+		d.open = w.profile.AddOpenConnection.Draw(w.random)
+	}
+	if info.Change.Relaxes {
+		d.fresh = max(d.fresh, w.profile.RelaxNewConnection.Draw(w.random))
+		d.open = max(d.open, w.profile.RelaxOpenConnection.Draw(w.random))
+	}
+	w.drawn[key] = d
+	return d
+}
+
+// tooFresh reports whether the table is so new that appends to it are still denied.
+func (w *windows) tooFresh(t *store.Table, now time.Time) bool {
+	first := t.Infos()[0]
+	return first.Created.Add(w.of(t, first).deny).After(now)
+}
+
+// known is the definition that a connection opened at opened knows at now: changes arrive in order, each once its window
+// has passed.
+func (w *windows) known(t *store.Table, opened, now time.Time) *store.Info {
+	infos := t.Infos()
+	known := infos[0]
+	for _, info := range infos[1:] {
+		d := w.of(t, info)
+		wait := d.fresh
+		if opened.Before(info.Modified) {
+			wait = d.open
+		}
+		if info.Modified.Add(wait).After(now) {
+			break
+		}
+		known = info
+	}
+	return known
+}

@@ -1,0 +1,49 @@
+package localbq
+
+import (
+	"net/http"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/health"
+	"google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/reflection"
+
+	"github.com/millrace-dev/millrace/localbq/internal/writeapi"
+)
+
+// Message sizes of the gRPC face in bytes. Requests are read beyond what AppendRows takes, so that its own answer to a
+// request too large can be given.
+const (
+	maxReceiveBytes = 24 << 20
+	maxSendBytes    = 129 << 20
+	// windowBytes lets a client have several large requests on the way.
+	windowBytes = 16 << 20
+)
+
+// newREST joins what answers over HTTP.
+func (i *Instance) newREST() *http.Server {
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(true)
+	protocols.SetUnencryptedHTTP2(true)
+	return &http.Server{Handler: http.NewServeMux(), Protocols: protocols}
+}
+
+// newGRPC joins what answers over gRPC.
+func (i *Instance) newGRPC() *grpc.Server {
+	s := grpc.NewServer(
+		grpc.ForceServerCodecV2(writeapi.Codec()),
+		grpc.MaxRecvMsgSize(maxReceiveBytes),
+		grpc.MaxSendMsgSize(maxSendBytes),
+		grpc.InitialWindowSize(windowBytes),
+		grpc.InitialConnWindowSize(windowBytes),
+	)
+	write := writeapi.New(writeapi.Deps{
+		Store: i.store, Clock: i.config.Clock, Profile: i.config.Profile, Seed: i.config.Seed, Denied: i.config.denied(),
+	})
+	write.Register(s)
+	i.services = append(i.services, func() error { write.Close(); return nil })
+
+	grpc_health_v1.RegisterHealthServer(s, health.NewServer())
+	reflection.Register(s)
+	return s
+}
