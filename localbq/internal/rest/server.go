@@ -1,0 +1,65 @@
+package rest
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/millrace-dev/millrace/localbq/internal/clock"
+	"github.com/millrace-dev/millrace/localbq/internal/query"
+	"github.com/millrace-dev/millrace/localbq/internal/store"
+)
+
+// Deps are what the REST face stands on.
+type Deps struct {
+	Store *store.Store
+	Clock clock.Clock
+	// Queries runs statements; nil where the service has no engine, and NoQueries then says why.
+	Queries   query.Engine
+	NoQueries string
+	// Watch, if not nil, is told of every call in each of its phases, and may hold it, refuse it or cut it off.
+	Watch Watcher
+	// Denied, if not nil, reports whether a principal lacks a permission on a resource, which is named as in
+	// projects/p/datasets/d/tables/t.
+	Denied func(principal, permission, resource string) bool
+}
+
+// Server is the REST face. Safe for concurrent use.
+type Server struct {
+	Deps
+	mux *http.ServeMux
+}
+
+// New makes a REST face. Whoever made it closes it.
+func New(d Deps) *Server {
+	if d.Clock == nil {
+		d.Clock = clock.Real()
+	}
+	s := &Server{Deps: d, mux: http.NewServeMux()}
+	s.route()
+	return s
+}
+
+// Close ends running jobs and waits for them. The clients' calls have to be over.
+func (s *Server) Close() error { return nil }
+
+// prefixes are what clients put before a path. The Go client replaces its whole base path by the endpoint it is given, so a
+// path without a prefix is as good.
+var prefixes = []string{"/upload/bigquery/v2", "/resumable/upload/bigquery/v2", "/bigquery/v2"}
+
+// ServeHTTP answers one call.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if method := r.Header.Get("X-HTTP-Method-Override"); method != "" && r.Method == http.MethodPost {
+		r.Method = strings.ToUpper(method)
+	}
+	for _, prefix := range prefixes {
+		if path, ok := strings.CutPrefix(r.URL.Path, prefix); ok && strings.HasPrefix(path, "/") {
+			r.URL.Path, r.URL.RawPath = path, ""
+			if prefix != "/bigquery/v2" {
+				refuseUpload(w, r)
+				return
+			}
+			break
+		}
+	}
+	s.mux.ServeHTTP(w, r)
+}
