@@ -8,6 +8,7 @@ import (
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/reflection"
 
+	"github.com/millrace-dev/millrace/localbq/internal/rest"
 	"github.com/millrace-dev/millrace/localbq/internal/writeapi"
 )
 
@@ -20,12 +21,19 @@ const (
 	windowBytes = 16 << 20
 )
 
+// noQueries says why a service without an engine does not query.
+const noQueries = "the service was started without a query engine (localbq.Config.Queries; package localbq/duckdb has one)"
+
 // newREST joins what answers over HTTP.
 func (i *Instance) newREST() *http.Server {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
 	protocols.SetUnencryptedHTTP2(true)
-	return &http.Server{Handler: http.NewServeMux(), Protocols: protocols}
+	face := rest.New(rest.Deps{
+		Store: i.store, Clock: i.config.Clock, Queries: i.config.Queries, NoQueries: noQueries, Denied: i.config.denied(),
+	})
+	i.services = append(i.services, face.Close)
+	return &http.Server{Handler: face, Protocols: protocols}
 }
 
 // newGRPC joins what answers over gRPC.
