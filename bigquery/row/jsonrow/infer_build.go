@@ -154,7 +154,7 @@ func (b *builder) scalar(n, of *node, k kind, f *table.Field, path string) {
 	case !of.notTimestamp && !b.options.TimesAsStrings:
 		f.Type, decision, why = table.Timestamp, AsTime, "its strings are RFC 3339 timestamps"
 		if of.respelt {
-			why += "; offsets and trailing zeros are not kept"
+			why += "; they read back in UTC, with 3 or 6 fractional digits or none"
 		}
 	case !of.notDate && !b.options.TimesAsStrings:
 		f.Type, decision, why = table.Date, AsDate, "its strings are dates"

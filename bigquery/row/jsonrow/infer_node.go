@@ -70,8 +70,8 @@ func (n *node) walk(visit func(*node)) {
 }
 
 var (
-	numeric38  = row.DecimalOf(&table.Field{Type: table.Numeric})
-	bigNumeric = row.DecimalOf(&table.Field{Type: table.BigNumeric})
+	asNumeric    = row.DecimalOf(&table.Field{Type: table.Numeric})
+	asBigNumeric = row.DecimalOf(&table.Field{Type: table.BigNumeric})
 )
 
 func (n *node) number(lit []byte, whole bool) {
@@ -83,12 +83,12 @@ func (n *node) number(lit []byte, whole bool) {
 	v, err := strconv.ParseFloat(string(lit), 64)
 	n.beyondFloat = n.beyondFloat || err != nil || math.IsInf(v, 0) || !survives(lit, v)
 	if !n.beyondNumeric {
-		_, err := row.ParseDecimal(numeric38, lit)
+		_, err := row.ParseDecimal(asNumeric, lit)
 		n.beyondNumeric = err != nil
 	}
 	if n.beyondNumeric && !n.beyondBigNumeric {
 		// Numbers before this one fitted NUMERIC, so they fit BIGNUMERIC.
-		_, err := row.ParseDecimal(bigNumeric, lit)
+		_, err := row.ParseDecimal(asBigNumeric, lit)
 		n.beyondBigNumeric = err != nil
 	}
 }
