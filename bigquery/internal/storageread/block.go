@@ -1,0 +1,63 @@
+package storageread
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"github.com/millrace-dev/millrace/stream"
+)
+
+// Block is the rows of one response: Avro datums one after the other, as the session's schema says, without a container
+// around them.
+type Block struct {
+	Stream string
+	Offset int64 // of the first row in its stream
+	Rows   int64
+	Data   []byte // the receiver's
+}
+
+// Blocks calls each for all blocks of a split that s begins, in order. Of the block that the limit falls into it hands on
+// the part before. The reader must have no split open, and has none afterwards.
+func (r *Reader) Blocks(ctx context.Context, s stream.Split, each func(Block) error) error {
+	if err := r.Open(ctx, s); err != nil {
+		return err
+	}
+	defer r.stop()
+	for r.cursor.delivered < r.cursor.stop {
+		b, err := r.fetch.queue.take(ctx)
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil && ctx.Err() != nil:
+			return context.Cause(ctx)
+		case err != nil:
+			return r.fail(readError(err))
+		}
+		if b, err = r.cut(b); err != nil {
+			return r.fail(&ReadError{Err: err})
+		}
+		if err := each(Block{r.split.Stream, r.cursor.delivered, b.rows, b.data}); err != nil {
+			return err
+		}
+		r.cursor.delivered += b.rows
+	}
+	return nil
+}
+
+// cut shortens a block that goes beyond the stop. Where a row ends, only decoding tells.
+func (r *Reader) cut(b block) (block, error) {
+	rows := r.cursor.stop - r.cursor.delivered
+	if b.rows <= rows {
+		return b, nil
+	}
+	end := 0
+	for range rows {
+		n, err := r.cursor.decoder.Decode(b.data[end:])
+		if err != nil {
+			return block{}, err
+		}
+		end += n
+	}
+	return block{b.data[:end:end], rows}, nil
+}

@@ -1,0 +1,144 @@
+package bigquery
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/millrace-dev/millrace/bigquery/row"
+	"github.com/millrace-dev/millrace/bigquery/table"
+)
+
+// texts makes a record of the first column.
+type texts struct{}
+
+func (texts) Deserialize(r *row.Row, emit func(string) error) error {
+	return emit(string(r.Values[0].Bytes))
+}
+
+var readTable = FromTable(table.Destination{Project: "p", Dataset: "d", Table: "t"})
+
+func TestSourceOptions(t *testing.T) {
+	t.Parallel()
+	query := FromQuery("bill", "SELECT 1")
+	for _, c := range []struct {
+		name string
+		from Input
+		o    SourceOptions
+		want []string // in the error; none is no error
+	}{
+		{"a table", readTable, SourceOptions{}, nil},
+		{"a query", query, SourceOptions{}, nil},
+		{"SRC-1 neither", Input{}, SourceOptions{}, []string{"bigquery.FromTable or bigquery.FromQuery"}},
+		{"SRC-1 nobody pays", FromQuery("", "SELECT 1"), SourceOptions{}, []string{"billing"}},
+		{"a blank query", FromQuery("bill", " \n"), SourceOptions{}, []string{"query", "blank"}},
+		{"two who pay", query, SourceOptions{ParentProject: "other"}, []string{"ParentProject", "FromQuery"}},
+		{"one who pays, twice", query, SourceOptions{ParentProject: "bill"}, nil},
+		{"a bad table", FromTable(table.Destination{Project: "p", Dataset: "d/e"}), SourceOptions{}, []string{"dataset", "table is empty"}},
+		{"a bad payer", readTable, SourceOptions{ParentProject: "a/b"}, []string{"ParentProject"}},
+		{"SRC-2 a location for a table", readTable, SourceOptions{QueryLocation: "EU"}, []string{"QueryLocation", "query only"}},
+		{"a location for a query", query, SourceOptions{QueryLocation: "EU"}, nil},
+		{"SRC-3 an instant of a query", query, SourceOptions{SnapshotTime: time.Now()}, []string{"SnapshotTime", "FOR SYSTEM_TIME AS OF"}},
+		{"SRC-4 minimum above maximum", readTable, SourceOptions{PreferredMinStreamCount: 5, MaxStreamCount: 4},
+			[]string{"PreferredMinStreamCount must be <= MaxStreamCount: 5 > 4"}},
+		{"SRC-4 minimum without maximum", readTable, SourceOptions{PreferredMinStreamCount: 5}, nil},
+		{"SRC-5 a field twice", readTable, SourceOptions{SelectedFields: []string{"a", "a"}}, []string{`SelectedFields[1] names "a" again`}},
+		{"SRC-5 a field twice but for its case", readTable, SourceOptions{SelectedFields: []string{"a", "A"}}, []string{"SelectedFields[1]"}},
+		{"SRC-5 a blank field", readTable, SourceOptions{SelectedFields: []string{" "}}, []string{"SelectedFields[0] must not be blank"}},
+		{"SRC-8 below zero", readTable, SourceOptions{RetryMaxAttempts: -1, MaxRecordsPerFetch: -1, MaxBytesPerFetch: -1, FetchQueue: -1,
+			MaxStreamCount: -1, PreferredMinStreamCount: -1, Limit: -1},
+			[]string{"RetryMaxAttempts", "MaxRecordsPerFetch", "MaxBytesPerFetch", "FetchQueue", "MaxStreamCount", "PreferredMinStreamCount", "Limit"}},
+		{"a blank restriction", readTable, SourceOptions{RowRestriction: " "}, []string{"RowRestriction"}},
+		{"a long restriction", readTable, SourceOptions{RowRestriction: strings.Repeat("x", 1_000_001)}, []string{"RowRestriction has 1000001 bytes"}},
+		{"the longest restriction", readTable, SourceOptions{RowRestriction: strings.Repeat("x", 1_000_000)}, nil},
+		{"a share below zero", readTable, SourceOptions{SamplePercentage: -1}, []string{"SamplePercentage"}},
+		{"more than all", readTable, SourceOptions{SamplePercentage: 100.1}, []string{"SamplePercentage"}},
+		{"a short stall", readTable, SourceOptions{StallTimeout: time.Millisecond, CreateSessionTimeout: -1}, []string{"StallTimeout", "CreateSessionTimeout"}},
+		{"a long trace id", readTable, SourceOptions{TraceID: strings.Repeat("x", 257)}, []string{"TraceID"}},
+		{"SRC-84 a limit through many streams", readTable, SourceOptions{Limit: 5, MaxStreamCount: 2}, []string{"Limit", "MaxStreamCount"}},
+		{"SRC-10 a key for an emulator", readTable, SourceOptions{Connection: Connection{KeyFile: "k", GRPCEndpoint: "h:1"}}, []string{"KeyFile"}},
+		{"SRC-10 no port", readTable, SourceOptions{Connection: Connection{GRPCEndpoint: "h:70000"}}, []string{"GRPCEndpoint", "h:70000"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := NewSource(c.from, texts{}, c.o)
+			if (err == nil) != (c.want == nil) {
+				t.Fatalf("got %v", err)
+			}
+			for _, words := range c.want {
+				if !strings.Contains(err.Error(), words) {
+					t.Errorf("%q is not in: %v", words, err)
+				}
+			}
+		})
+	}
+}
+
+func TestSourceDefaults(t *testing.T) {
+	t.Parallel()
+	got, err := SourceOptions{}.resolve(readTable)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// SRC-8
+	if got.RetryMaxAttempts != 25 || got.MaxRecordsPerFetch != 10_000 || got.MaxBytesPerFetch != 8_388_608 || got.FetchQueue != 2 {
+		t.Errorf("got %+v", got)
+	}
+	if got.Parent != "p" || got.CreateSessionTimeout != 10*time.Minute || got.StallTimeout != 0 {
+		t.Errorf("got %+v", got)
+	}
+	limited, err := SourceOptions{Limit: 5, PreferredMinStreamCount: 3}.resolve(readTable)
+	if err != nil || limited.MaxStreamCount != 1 || limited.PreferredMinStreamCount != 0 || limited.Limit != 5 {
+		t.Errorf("SRC-84: got %+v: %v", limited, err)
+	}
+}
+
+type selective struct {
+	texts
+	schema *table.Schema
+}
+
+func (s selective) ReaderSchema() *table.Schema { return s.schema }
+
+func TestNewSourceChecksTheDeserializer(t *testing.T) {
+	t.Parallel()
+	if _, err := NewSource[string](readTable, nil, SourceOptions{FetchQueue: -1}); err == nil ||
+		!strings.Contains(err.Error(), "deserializer") || !strings.Contains(err.Error(), "FetchQueue") {
+		t.Errorf("got %v", err)
+	}
+	for name, fields := range map[string][]table.Field{
+		"no name":  {{Type: table.String}},
+		"no type":  {{Name: "a"}},
+		"twice":    {{Name: "a", Type: table.String}, {Name: "A", Type: table.String}},
+		"a member": {{Name: "s", Type: table.Struct, Fields: []table.Field{{Name: "a"}}}},
+	} {
+		if _, err := NewSource(readTable, selective{schema: &table.Schema{Fields: fields}}, SourceOptions{}); err == nil ||
+			!strings.Contains(err.Error(), "reader schema") {
+			t.Errorf("SRC-9 %s: got %v", name, err)
+		}
+	}
+	for name, s := range map[string]*table.Schema{"none": nil, "no columns": {}} {
+		if _, err := NewSource(readTable, selective{schema: s}, SourceOptions{}); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestSourceLineage(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		from Input
+		want string
+	}{{readTable, "p.d.t"}, {FromQuery("bill", "SELECT 1"), ""}} {
+		s, err := NewSource(c.from, texts{}, SourceOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		for _, d := range s.Lineage() {
+			got += d.Name
+		}
+		if got != c.want || !s.Bounded() {
+			t.Errorf("got %q, want %q", got, c.want)
+		}
+	}
+}
