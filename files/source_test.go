@@ -455,3 +455,29 @@ func FuzzLines(f *testing.F) {
 		}
 	})
 }
+
+func TestRecordsWithoutAnEngine(t *testing.T) {
+	data := numbered(50)
+	src := open(t, Options{SplitBytes: 100}, write(t, "a", data), write(t, "b", packGzip(data)))
+	n := 0
+	for rec, err := range src.Records(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := wantLines(data)[n%50].Text; string(rec.Value.Bytes) != want {
+			t.Fatalf("record %d is %q, want %q", n, rec.Value.Bytes, want)
+		}
+		n++
+	}
+	if n != 100 {
+		t.Errorf("got %d records, want 100", n)
+	}
+	for range src.Records(t.Context()) {
+		break // closes what is open, or the leak check fails
+	}
+	for _, err := range open(t, Options{}, "no such file").Records(t.Context()) {
+		if err == nil {
+			t.Error("no error for a file that is not there")
+		}
+	}
+}

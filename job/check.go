@@ -1,0 +1,199 @@
+package job
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"reflect"
+	"strings"
+
+	"github.com/millrace-dev/millrace/bigquery"
+	"github.com/millrace-dev/millrace/bigquery/table"
+)
+
+// checker finds what the kinds of the values cannot tell: what belongs together, what excludes what.
+type checker struct{ d *decoder }
+
+func check(f *File, d *decoder) {
+	c := checker{d}
+	c.name(f.Job)
+	if c.one("source", &f.Source) && f.Source.Files != nil {
+		c.files(f.Source.Files)
+	}
+	if c.one("sink", &f.Sink) && f.Sink.BigQuery != nil {
+		c.bigquery(f.Sink.BigQuery)
+	}
+	c.checkpoint(f.Checkpoint)
+	c.notNegative("parallelism", f.Parallelism)
+	c.notNegative("restart.attempts", f.Restart.Attempts)
+	if f.Restart.MaxDelay > 0 && f.Restart.MaxDelay < f.Restart.Delay {
+		c.fault("restart.maxDelay", "%s is below delay %s", f.Restart.MaxDelay, f.Restart.Delay)
+	}
+}
+
+// fault says what is wrong with the value of key, at the place where it stands or, if it is not there, where the
+// nearest key above it does.
+func (c checker) fault(key, format string, args ...any) {
+	at, ok := c.d.places[key]
+	for up := key; !ok && up != ""; at, ok = c.d.places[up] {
+		up = up[:max(0, strings.LastIndexByte(up, '.'))]
+	}
+	c.d.faultAt(at, key, format, args...)
+}
+
+// sound reports that nothing was found wrong with key, or below it, so far.
+func (c checker) sound(key string) bool {
+	for _, f := range c.d.faults {
+		if f.Key == key || strings.HasPrefix(f.Key, key+".") || strings.HasPrefix(f.Key, key+"[") {
+			return false
+		}
+	}
+	return true
+}
+
+// there reports that key was given.
+func (c checker) there(key string) bool {
+	_, ok := c.d.places[key]
+	return ok
+}
+
+// one checks that exactly one of the keys of a section is given.
+func (c checker) one(section string, v any) bool {
+	known := keysOf(reflect.TypeOf(v).Elem())
+	var given []string
+	for _, k := range known {
+		if c.there(section + "." + k) {
+			given = append(given, k)
+		}
+	}
+	if len(given) == 1 {
+		return true
+	}
+	if c.there(section) && c.sound(section) {
+		if len(given) == 0 {
+			c.fault(section, "expected one of %s", strings.Join(known, ", "))
+		} else {
+			c.fault(section, "has %s: expected only one of them", strings.Join(given, " and "))
+		}
+	}
+	return false
+}
+
+func (c checker) notNegative(key string, n int) {
+	if n < 0 {
+		c.fault(key, "%d is negative: expected 0 (the default) or more", n)
+	}
+}
+
+// name: a job's name keys its checkpoints and shows in logs and metrics.
+func (c checker) name(name string) {
+	switch {
+	case !c.there("job") || !c.sound("job"):
+	case strings.TrimSpace(name) == "":
+		c.fault("job", "is empty: expected a name")
+	case len(name) > 200:
+		c.fault("job", "is %d bytes long: expected at most 200", len(name))
+	case strings.IndexFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }) >= 0:
+		c.fault("job", "%q has a control character: expected a name on one line", name)
+	}
+}
+
+func (c checker) files(f *Files) {
+	const key = "source.files.paths"
+	if c.there(key) && len(f.Paths) == 0 && c.sound(key) {
+		c.fault(key, "is empty: name at least one file or pattern")
+	}
+	for i, p := range f.Paths {
+		if p == "" || strings.ContainsRune(p, 0) {
+			c.fault(fmt.Sprintf("%s[%d]", key, i), "%q is not a path", p)
+		}
+	}
+}
+
+func (c checker) checkpoint(p Checkpoint) {
+	c.notNegative("checkpoint.keep", p.Keep)
+	if p.Store == "" || !c.sound("checkpoint.store") {
+		return
+	}
+	scheme, _, ok := strings.Cut(p.Store, "://")
+	if !ok {
+		c.fault("checkpoint.store", "%q is not a URL: expected file://folder, gs://bucket/prefix or mem://", p.Store)
+		return
+	}
+	if known := []string{"file", "gs", "mem"}; nearest(scheme, known) != scheme {
+		c.fault("checkpoint.store", "unknown scheme %q%s", scheme, didYouMean(scheme, known))
+		return
+	}
+	if _, err := url.Parse(p.Store); err != nil {
+		c.fault("checkpoint.store", "%q is not a URL: expected file://folder, gs://bucket/prefix or mem://", p.Store)
+	}
+}
+
+func (c checker) bigquery(b *BigQuery) {
+	const key = "sink.bigquery."
+	c.table(key+"table", b.Table)
+	if c.one(key+"schema", &b.Schema) && b.Schema.Infer != nil {
+		c.notNegative(key+"schema.infer.sample", b.Schema.Infer.Sample)
+	}
+	if b.Schema.Rest != "" && b.Schema.UnknownFields == "ignore" {
+		c.fault(key+"schema.unknownFields", "is ignore while rest names a column that takes what is unknown: leave one out")
+	}
+	if b.Schema.Rest != "" {
+		if err := table.CheckName(b.Schema.Rest); err != nil {
+			c.fault(key+"schema.rest", "%v", err)
+		}
+	}
+	c.create(key+"create", &b.Create)
+	c.failures(key+"failures", b.Failures)
+	c.options(key, b)
+}
+
+// table checks a name, or a name with placeholders, and finds the place of the fault in it.
+func (c checker) table(key, pattern string) {
+	if !c.there(key) || !c.sound(key) {
+		return
+	}
+	_, _, err := resolver(pattern)
+	var at *bigquery.PatternError
+	switch {
+	case errors.As(err, &at):
+		where := c.d.places[key]
+		where.column += at.Column - 1 + where.quoted
+		c.d.faultAt(where, key, "%s in %q", at.Msg, pattern)
+	case err != nil:
+		c.fault(key, "%v", err)
+	}
+}
+
+func (c checker) create(key string, o *Create) {
+	if len(o.Cluster) > 4 {
+		c.fault(key+".cluster", "has %d columns: expected at most 4", len(o.Cluster))
+	}
+	for i, name := range o.Cluster {
+		if strings.TrimSpace(name) == "" {
+			c.fault(fmt.Sprintf("%s.cluster[%d]", key, i), "is empty: expected the name of a column")
+		}
+	}
+}
+
+func (c checker) failures(key string, f Failures) {
+	switch {
+	case f.Policy == "dead-letter" && f.DeadLetter == nil:
+		c.fault(key+".policy", "is dead-letter, and deadLetter does not say where to: add deadLetter: { file: dead-letters.ndjson }")
+	case f.Policy != "dead-letter" && f.DeadLetter != nil && c.sound(key+".policy"):
+		c.fault(key+".deadLetter", "means nothing unless policy is dead-letter")
+	case f.DeadLetter != nil && f.DeadLetter.File == "" && c.sound(key+".deadLetter"):
+		c.fault(key+".deadLetter.file", "is empty: expected a file name")
+	}
+}
+
+// options asks the sink's own check, which knows the bounds, about what is left.
+func (c checker) options(key string, b *BigQuery) {
+	o := b.sinkOptions()
+	o.Connection = b.Connection.options()
+	if err := o.Validate(); err != nil && c.sound("sink.bigquery") {
+		for line := range strings.Lines(err.Error()) {
+			c.fault(strings.TrimSuffix(key, "."), "%s", strings.TrimSpace(line))
+		}
+	}
+}

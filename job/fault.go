@@ -1,0 +1,37 @@
+package job
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Fault is one thing that is wrong in a job file.
+type Fault struct {
+	File   string // as it was named, or "--set" for a value from the command line
+	Line   int    // 1-based
+	Column int    // 1-based, in characters
+	Key    string // dotted, with indexes: "sink.bigquery.create.cluster[1]"
+	Msg    string // what is wrong, what was expected, what to do
+}
+
+func (f Fault) String() string {
+	s := f.File
+	if f.Line > 0 {
+		s += fmt.Sprintf(":%d:%d", f.Line, f.Column)
+	}
+	if f.Key != "" {
+		s += ": " + f.Key
+	}
+	return s + ": " + f.Msg
+}
+
+// InvalidError is every fault of a job file, in the order of the lines.
+type InvalidError struct{ Faults []Fault }
+
+func (e *InvalidError) Error() string {
+	lines := make([]string, len(e.Faults))
+	for i, f := range e.Faults {
+		lines[i] = f.String()
+	}
+	return strings.Join(lines, "\n")
+}

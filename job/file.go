@@ -1,0 +1,124 @@
+package job
+
+import "time"
+
+// File is a job file. Its keys are the names of these fields with a lower-case first word; docs/reference/options.md lists them all
+// with their defaults. The zero value of everything but the required keys is the default.
+type File struct {
+	Job         string `need:"true"` // name of the job: what its checkpoints are kept under
+	Source      Source `need:"true"`
+	Sink        Sink   `need:"true"`
+	Checkpoint  Checkpoint
+	Restart     Restart
+	Parallelism int // lanes; 0 is one for each processor
+}
+
+// Source is where records come from: exactly one of its keys.
+type Source struct {
+	Files *Files
+}
+
+// Files reads local files.
+type Files struct {
+	Paths          []string `need:"true"` // files and patterns; relative ones are relative to the job file
+	Format         string   `one:"ndjson"`
+	MaxRecordBytes Bytes
+	SplitBytes     Bytes
+}
+
+// Sink is where records go: exactly one of its keys.
+type Sink struct {
+	BigQuery *BigQuery `key:"bigquery"`
+}
+
+// BigQuery writes to tables.
+type BigQuery struct {
+	Method        string `one:"default"`
+	Table         string `need:"true"` // project.dataset.table with {placeholders}
+	Schema        Schema `need:"true"`
+	Create        Create
+	Failures      Failures
+	Location      string
+	DefaultStream DefaultStream
+	Connection    Connection
+}
+
+// Schema says where the columns come from: exactly one of File, Table, Infer; and what becomes of fields without one.
+type Schema struct {
+	File  string // a schema file as bq writes it
+	Table bool   // the schema of the table, which exists
+	Infer *Infer
+
+	UnknownFields string `one:"fail,ignore"` // what a field without a column does to its record
+	Rest          string // name of a JSON column that takes every field without a column of its own
+}
+
+// Infer derives a schema for each table from the records that will go there.
+type Infer struct {
+	Sample int      // records looked at for each table; 0 is 1000
+	Scan   Bytes    // how much input is looked through for them; 0 is all of it
+	Text   bool     // keep times and dates as STRING
+	JSON   []string // fields that become JSON columns whatever they hold, as "payload.labels" or "items[].extra"
+}
+
+// Create says how tables are made that are not there.
+type Create struct {
+	Disposition string `one:"if-needed,never"`
+	Partition   *Partition
+	Cluster     []string
+	Description string
+	Labels      map[string]string
+	Datasets    bool // make datasets too
+}
+
+// Partition is a table's partitioning.
+type Partition struct {
+	Type          string `need:"true" one:"hour,day,month,year"`
+	Field         string
+	Expiration    time.Duration
+	RequireFilter bool
+}
+
+// Failures says what becomes of records that cannot be written.
+type Failures struct {
+	Policy     string `one:"fail,drop,dead-letter"`
+	DeadLetter *DeadLetter
+}
+
+// DeadLetter is where records go that cannot be written.
+type DeadLetter struct {
+	File string `need:"true"`
+}
+
+// DefaultStream tunes the default write stream.
+type DefaultStream struct {
+	MaxAppendBytes         Bytes
+	MaxBufferedBytes       Bytes
+	MaxInflightRequests    int
+	MaxInflightBytes       Bytes
+	FlushInterval          time.Duration
+	DestinationIdleTimeout time.Duration
+}
+
+// Connection says how to reach BigQuery; the zero value is the service itself with application default credentials.
+type Connection struct {
+	GRPCEndpoint string // host:port of an emulator
+	RESTEndpoint string // host:port of an emulator
+	KeyFile      string
+	QuotaProject string
+}
+
+// Checkpoint says when checkpoints are taken and where they are kept.
+type Checkpoint struct {
+	Every time.Duration // 0 is at the end of the input only
+	Store string        // URL of a bucket: file://folder, gs://bucket/prefix, mem://
+	Keep  int           // how many; 0 is 3
+}
+
+// Restart says how often a job that failed is started again.
+type Restart struct {
+	Policy   string `one:"exponential,fixed,none"`
+	Attempts int
+	Delay    time.Duration
+	MaxDelay time.Duration
+}

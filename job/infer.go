@@ -1,0 +1,178 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/millrace-dev/millrace/bigquery"
+	"github.com/millrace-dev/millrace/bigquery/row"
+	"github.com/millrace-dev/millrace/bigquery/row/jsonrow"
+	"github.com/millrace-dev/millrace/bigquery/table"
+	"github.com/millrace-dev/millrace/files"
+	"github.com/millrace-dev/millrace/stream"
+)
+
+// scan looks through the input before the job starts: which tables its records go to, and what they look like.
+type scan struct {
+	source *files.Source
+	to     bigquery.Resolver[files.Record]
+	fixed  bool  // all records go to one table
+	sample int   // records for each table
+	limit  int64 // bytes of records to look through; 0 is no limit
+	infer  jsonrow.InferOptions
+
+	seen map[table.Destination]*sampled
+}
+
+// sampled is what the scan knows of one table.
+type sampled struct {
+	inference *jsonrow.Inference
+	documents int
+}
+
+// run reads until it knows enough. Records that cannot be routed or are not JSON are left to the job, which says what is
+// wrong with them.
+func (s *scan) run(ctx context.Context) error {
+	s.seen = map[table.Destination]*sampled{}
+	var read int64
+	for rec, err := range s.source.Records(ctx) {
+		if err != nil {
+			return fmt.Errorf("look through the input for schemas: %w", err)
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		enough, err := s.add(ctx, rec)
+		if err != nil {
+			return err
+		}
+		read += int64(len(rec.Value.Bytes)) + 1
+		if enough || s.limit > 0 && read >= s.limit {
+			return nil
+		}
+	}
+	return nil
+}
+
+func (s *scan) add(ctx context.Context, rec *stream.Record[files.Record]) (enough bool, err error) {
+	if rec.Value.Err != nil {
+		return false, nil
+	}
+	dst, err := s.to.Resolve(ctx, rec)
+	var unroutable *bigquery.Unroutable
+	switch {
+	case errors.As(err, &unroutable):
+		return false, nil
+	case err != nil:
+		return false, err
+	}
+	t := s.seen[dst]
+	if t == nil {
+		t = &sampled{inference: jsonrow.NewInference(s.infer)}
+		s.seen[dst] = t
+	}
+	if t.documents < s.sample {
+		if err := t.inference.Add(rec.Value.Bytes); err == nil {
+			t.documents++
+		} else if tooWide(err) {
+			return false, fmt.Errorf("infer the schema of %s at %s: %w: name fields in schema.infer.json that are to be one JSON column", dst, rec.At, err)
+		}
+	}
+	return s.fixed && t.documents >= s.sample, nil
+}
+
+// tooWide recognises the one error of a document that is no fault of the document.
+func tooWide(err error) bool {
+	var e *row.Error
+	return errors.As(err, &e) && e.Kind == row.KindSchema
+}
+
+// destinations are the tables that were met, by name.
+func (s *scan) destinations() []table.Destination {
+	return slices.SortedFunc(maps.Keys(s.seen), func(a, b table.Destination) int {
+		return compareText(a.String(), b.String())
+	})
+}
+
+// Inferred is what was decided about one table.
+type Inferred struct {
+	Destination table.Destination
+	*jsonrow.Inferred
+}
+
+// schemas decides about every table that was met. Tables none of whose records hold anything get no schema; their
+// records fail one by one.
+func (s *scan) schemas(c Create) ([]Inferred, error) {
+	var all []Inferred
+	var faults []error
+	for _, dst := range s.destinations() {
+		inf, err := s.seen[dst].inference.Schema()
+		if err != nil {
+			faults = append(faults, fmt.Errorf("infer the schema of %s from %d records: %w", dst, s.seen[dst].documents, err))
+			continue
+		}
+		faults = append(faults, namedColumns(dst, inf, c))
+		all = append(all, Inferred{dst, inf})
+	}
+	return all, errors.Join(faults...)
+}
+
+// namedColumns sees to it that the columns that partition and cluster a table are there, also where a destination's
+// records never had a value for them, and that they are of a type that can.
+func namedColumns(dst table.Destination, inf *jsonrow.Inferred, c Create) error {
+	if c.Partition != nil && c.Partition.Field != "" {
+		column := addColumn(inf, c.Partition.Field, table.Timestamp, "create.partition.field names it and no sampled record has a value")
+		switch {
+		case column.Mode == table.Repeated || column.Type != table.Date && column.Type != table.DateTime && column.Type != table.Timestamp:
+			return fmt.Errorf("%s: create.partition.field names the column %s, which the records make %s: expected DATE or TIMESTAMP; "+
+				"name another field, or give the schema in a file", dst, column.Name, spelled(column))
+		}
+	}
+	for _, name := range c.Cluster {
+		column := addColumn(inf, name, table.String, "create.cluster names it and no sampled record has a value")
+		switch column.Type {
+		case table.Struct, table.JSON, table.Float64, table.Geography, table.Range, table.Interval, table.Bytes, table.Time:
+			return fmt.Errorf("%s: create.cluster names the column %s, which the records make %s: tables cannot be clustered by that; "+
+				"name another field, or give the schema in a file", dst, column.Name, spelled(column))
+		}
+	}
+	return nil
+}
+
+func spelled(f *table.Field) string {
+	if f.Mode == table.Repeated {
+		return "ARRAY<" + f.Type.String() + ">"
+	}
+	return f.Type.String()
+}
+
+// addColumn finds a column, and adds it when it is not there.
+func addColumn(inf *jsonrow.Inferred, name string, t table.Type, why string) *table.Field {
+	m := inf.Mapping
+	if f := m.Schema.Field(name); f != nil {
+		return f
+	}
+	grown := *m
+	grown.Schema = &table.Schema{Fields: append(slices.Clip(m.Schema.Fields), table.Field{Name: name, Type: t})}
+	if m.Keys != nil {
+		k := *m.Keys
+		k.Names = append(slices.Clip(k.Names), name)
+		if k.Members != nil {
+			k.Members = append(slices.Clip(k.Members), nil)
+		}
+		grown.Keys = &k
+	}
+	inf.Mapping = &grown
+	inf.NoColumn = slices.DeleteFunc(slices.Clone(inf.NoColumn), func(p string) bool { return p == name })
+	inf.Choices = slices.DeleteFunc(slices.Clone(inf.Choices), func(c jsonrow.Choice) bool {
+		return c.Path == name && c.Decision == jsonrow.NoColumn
+	})
+	inf.Choices = append(inf.Choices, jsonrow.Choice{Path: name, Decision: Added, Column: name, Type: t, Why: why})
+	return &grown.Schema.Fields[len(grown.Schema.Fields)-1]
+}
+
+// Added is the decision about a column that the job file names and the sample does not show.
+const Added jsonrow.Decision = "added"

@@ -1,0 +1,62 @@
+package job
+
+import (
+	"github.com/millrace-dev/millrace/bigquery"
+	"github.com/millrace-dev/millrace/bigquery/table"
+	"github.com/millrace-dev/millrace/engine"
+)
+
+func (b *BigQuery) sinkOptions() bigquery.SinkOptions {
+	o := bigquery.SinkOptions{
+		Location: b.Location,
+		Create: bigquery.Create{
+			Datasets: b.Create.Datasets,
+			Options: table.CreateOptions{
+				Partition:   b.Create.Partition.options(),
+				Cluster:     b.Create.Cluster,
+				Description: b.Create.Description,
+				Labels:      b.Create.Labels,
+			},
+		},
+		DefaultStream: bigquery.DefaultStreamOptions{
+			MaxAppendBytes:         int(b.DefaultStream.MaxAppendBytes),
+			MaxBufferedBytes:       int(b.DefaultStream.MaxBufferedBytes),
+			MaxInflightRequests:    b.DefaultStream.MaxInflightRequests,
+			MaxInflightBytes:       int(b.DefaultStream.MaxInflightBytes),
+			FlushInterval:          b.DefaultStream.FlushInterval,
+			DestinationIdleTimeout: b.DefaultStream.DestinationIdleTimeout,
+		},
+	}
+	if b.Create.Disposition == "never" {
+		o.Create.Disposition = bigquery.CreateNever
+	}
+	return o
+}
+
+var partitionTypes = map[string]table.PartitionType{
+	"hour": table.PartitionHour, "day": table.PartitionDay, "month": table.PartitionMonth, "year": table.PartitionYear,
+}
+
+func (p *Partition) options() table.Partition {
+	if p == nil {
+		return table.Partition{}
+	}
+	return table.Partition{
+		Type:          partitionTypes[p.Type],
+		Field:         p.Field,
+		ExpirationMs:  p.Expiration.Milliseconds(),
+		RequireFilter: p.RequireFilter,
+	}
+}
+
+func (c Connection) options() bigquery.Connection {
+	return bigquery.Connection{GRPCEndpoint: c.GRPCEndpoint, RESTEndpoint: c.RESTEndpoint, KeyFile: c.KeyFile, QuotaProject: c.QuotaProject}
+}
+
+var restartPolicies = map[string]engine.RestartPolicy{
+	"": engine.Exponential, "exponential": engine.Exponential, "fixed": engine.FixedDelay, "none": engine.NoRestart,
+}
+
+func (r Restart) options() engine.Restart {
+	return engine.Restart{Policy: restartPolicies[r.Policy], Initial: r.Delay, Max: r.MaxDelay, Attempts: r.Attempts}
+}

@@ -1,0 +1,90 @@
+package job
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"reflect"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+)
+
+// maxFileBytes bounds a job file: enough for a hundred thousand lines, and little enough to read whatever is named.
+const maxFileBytes = 4 << 20
+
+// Parsed is a job file that was read without a fault.
+type Parsed struct {
+	File
+	Name string // as it was opened; relative paths begin at its folder
+}
+
+// Load reads and checks the job file of that name, with the values of set ("key=value", dotted keys) in place of its
+// own. An *InvalidError lists every fault.
+func Load(name string, set []string) (*Parsed, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("job file: %w", err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxFileBytes+1))
+	if err != nil {
+		return nil, fmt.Errorf("job file: %w", err)
+	}
+	if len(text) > maxFileBytes {
+		return nil, fmt.Errorf("job file %s: more than %d bytes: is it a job file?", name, maxFileBytes)
+	}
+	return Parse(name, text, set)
+}
+
+// Parse reads a job file's text. It reports everything that is wrong at once.
+func Parse(name string, text []byte, set []string) (*Parsed, error) {
+	p := &Parsed{Name: name}
+	d := &decoder{file: name, places: map[string]place{}, fromSet: map[string]bool{}}
+	if root := d.parse(text); root != nil {
+		root = d.override(root, set)
+		d.value(root, reflect.ValueOf(&p.File).Elem(), "")
+		check(&p.File, d)
+	}
+	if len(d.faults) == 0 {
+		return p, nil
+	}
+	slices.SortStableFunc(d.faults, func(a, b Fault) int {
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
+	return nil, &InvalidError{d.faults}
+}
+
+// parse makes the tree, nil with a fault when the text is not YAML or not one document.
+func (d *decoder) parse(text []byte) ast.Node {
+	if !utf8.Valid(text) {
+		d.faults = append(d.faults, Fault{File: d.file, Msg: "is not valid UTF-8"})
+		return nil
+	}
+	tree, err := parser.ParseBytes(text, 0)
+	var syntax *yaml.SyntaxError
+	switch {
+	case errors.As(err, &syntax):
+		at := syntax.Token.Position
+		d.faults = append(d.faults, Fault{File: d.file, Line: at.Line, Column: at.Column, Msg: syntax.Message})
+		return nil
+	case err != nil:
+		d.faults = append(d.faults, Fault{File: d.file, Msg: err.Error()})
+		return nil
+	}
+	docs := slices.DeleteFunc(tree.Docs, func(doc *ast.DocumentNode) bool { return doc.Body == nil })
+	switch len(docs) {
+	case 0:
+		d.faults = append(d.faults, Fault{File: d.file, Line: 1, Column: 1, Msg: "is empty: expected job, source and sink"})
+		return nil
+	case 1:
+		return docs[0].Body
+	}
+	d.fault(docs[1].Body, "", "a second document begins here: expected one job in a file")
+	return nil
+}

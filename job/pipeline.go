@@ -1,0 +1,301 @@
+package job
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/millrace-dev/millrace/bigquery"
+	"github.com/millrace-dev/millrace/bigquery/row"
+	"github.com/millrace-dev/millrace/bigquery/row/jsonrow"
+	"github.com/millrace-dev/millrace/bigquery/table"
+	"github.com/millrace-dev/millrace/engine"
+	"github.com/millrace-dev/millrace/files"
+	"github.com/millrace-dev/millrace/stream"
+)
+
+func compareText(a, b string) int { return cmp.Compare(a, b) }
+
+// Surroundings are what a job finds where it runs, as opposed to what its file says.
+type Surroundings struct {
+	// Connection, when set, takes the place of the file's: the command points it at a local service.
+	Connection *bigquery.Connection
+	// CreateDatasets makes datasets too, as create.datasets does.
+	CreateDatasets bool
+	// Stdin is what the path "-" reads.
+	Stdin io.Reader
+}
+
+// Pipeline is a job that is ready to run.
+type Pipeline struct {
+	file   *Parsed
+	source *files.Source
+	sink   *bigquery.Sink[files.Record]
+	policy stream.FailurePolicy
+
+	// Inferred is what was decided about each table, by name, when the job infers schemas.
+	Inferred []Inferred
+	// DeadLetters is the file that takes records that cannot be written, "" when there is none.
+	DeadLetters string
+}
+
+// Prepare makes a job file ready to run. Schemas that are to be inferred are inferred here, which reads the input; those
+// of tables are read from the service.
+func (p *Parsed) Prepare(ctx context.Context, s Surroundings) (*Pipeline, error) {
+	pl := &Pipeline{file: p}
+	var err error
+	if pl.source, err = p.source(s.Stdin); err != nil {
+		return nil, err
+	}
+	b := p.Sink.BigQuery
+	to, fixed, err := resolver(b.Table)
+	if err != nil {
+		return nil, err
+	}
+	connection := b.Connection.options()
+	if s.Connection != nil {
+		connection = *s.Connection
+	}
+	schemas, err := pl.schemas(ctx, to, fixed, connection, s)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := jsonrow.New(func(r files.Record) []byte { return r.Bytes }, schemas, jsonrow.Options{
+		IgnoreUnknownFields: b.Schema.UnknownFields == "ignore",
+	})
+	if err != nil {
+		return nil, fmt.Errorf("sink.bigquery.schema: %w", err)
+	}
+	if pl.policy, err = pl.failures(b.Failures); err != nil {
+		return nil, err
+	}
+	o := b.sinkOptions()
+	o.Connection, o.Failures = connection, pl.policy
+	o.Create.Datasets = o.Create.Datasets || s.CreateDatasets
+	pl.sink, err = bigquery.NewSink(to, row.Serializer[files.Record](whole{rows}), o)
+	return pl, err
+}
+
+// whole refuses records that could not be read whole, and says why, rather than what is wrong with their beginning.
+type whole struct {
+	*jsonrow.Serializer[files.Record]
+}
+
+func (w whole) AppendRow(buf []byte, dst table.Destination, r files.Record) ([]byte, error) {
+	if r.Err != nil {
+		return buf, r.Err
+	}
+	return w.Serializer.AppendRow(buf, dst, r)
+}
+
+func (p *Parsed) source(stdin io.Reader) (*files.Source, error) {
+	f := p.Source.Files
+	paths := make([]string, len(f.Paths))
+	for i, path := range f.Paths {
+		paths[i] = p.path(path)
+	}
+	src, err := files.NewSource(paths, files.Options{MaxRecordBytes: int(f.MaxRecordBytes), SplitBytes: int64(f.SplitBytes)})
+	if err == nil && stdin != nil {
+		src.WithStdin(stdin)
+	}
+	return src, err
+}
+
+// path is where a path in the job file leads: relative ones begin at the folder that the file is in.
+func (p *Parsed) path(s string) string {
+	if s == files.Stdin || filepath.IsAbs(s) {
+		return s
+	}
+	return filepath.Join(filepath.Dir(p.Name), s)
+}
+
+// resolver makes the resolver of a table name with or without placeholders. Fields are read from the JSON document.
+func resolver(pattern string) (to bigquery.Resolver[files.Record], fixed bool, err error) {
+	if !strings.ContainsAny(pattern, "{}") {
+		dst, err := table.ParseDestination(pattern)
+		return bigquery.To[files.Record](dst), true, err
+	}
+	to, err = bigquery.AppendTemplate(pattern, func(buf []byte, r files.Record, name string) ([]byte, error) {
+		if r.Err != nil {
+			return buf, r.Err
+		}
+		return jsonrow.AppendField(buf, r.Bytes, name)
+	})
+	return to, false, err
+}
+
+// schemas answers what the rows of each table look like.
+func (pl *Pipeline) schemas(ctx context.Context, to bigquery.Resolver[files.Record], fixed bool, c bigquery.Connection, s Surroundings) (jsonrow.Schemas, error) {
+	schema := pl.file.Sink.BigQuery.Schema
+	switch {
+	case schema.File != "":
+		return pl.fromFile(schema)
+	case schema.Table:
+		return pl.fromTables(ctx, to, fixed, c)
+	}
+	return pl.infer(ctx, to, fixed, *schema.Infer, s)
+}
+
+func (pl *Pipeline) fromFile(s Schema) (jsonrow.Schemas, error) {
+	name := pl.file.path(s.File)
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return nil, fmt.Errorf("sink.bigquery.schema.file: %w", err)
+	}
+	parsed, err := table.ParseSchemaJSON(text)
+	if err != nil {
+		return nil, fmt.Errorf("sink.bigquery.schema.file: %s: %w", name, err)
+	}
+	return withRest(jsonrow.Fixed(parsed), s.Rest), nil
+}
+
+// withRest adds the column for everything that has none, unless the schema has it.
+func withRest(m *jsonrow.Mapping, rest string) *jsonrow.Mapping {
+	if rest == "" {
+		return m
+	}
+	grown := *m
+	grown.Rest = rest
+	if m.Schema.Field(rest) == nil {
+		grown.Schema = &table.Schema{Fields: append(m.Schema.Fields[:len(m.Schema.Fields):len(m.Schema.Fields)], table.Field{Name: rest, Type: table.JSON})}
+	}
+	return &grown
+}
+
+// fromTables reads the schemas of the tables that the input leads to.
+func (pl *Pipeline) fromTables(ctx context.Context, to bigquery.Resolver[files.Record], fixed bool, c bigquery.Connection) (jsonrow.Schemas, error) {
+	known := map[table.Destination]*jsonrow.Mapping{}
+	destinations := []table.Destination{}
+	if fixed {
+		dst, err := table.ParseDestination(pl.file.Sink.BigQuery.Table)
+		if err != nil {
+			return nil, err
+		}
+		destinations = append(destinations, dst)
+	} else {
+		s := &scan{source: pl.source, to: to}
+		if err := s.run(ctx); err != nil {
+			return nil, err
+		}
+		destinations = s.destinations()
+	}
+	for _, dst := range destinations {
+		schema, err := bigquery.TableSchema(ctx, c, dst)
+		if err != nil {
+			return nil, fmt.Errorf("sink.bigquery.schema.table: %w", err)
+		}
+		m := jsonrow.Fixed(schema)
+		m.Keys = jsonrow.DescribedKeys(schema)
+		m.Rest = pl.file.Sink.BigQuery.Schema.Rest
+		known[dst] = m
+	}
+	return lookup(known), nil
+}
+
+func (pl *Pipeline) infer(ctx context.Context, to bigquery.Resolver[files.Record], fixed bool, in Infer, s Surroundings) (jsonrow.Schemas, error) {
+	b := pl.file.Sink.BigQuery
+	sc := &scan{source: pl.source, to: to, fixed: fixed, sample: cmp.Or(in.Sample, defaultSample), limit: int64(in.Scan),
+		infer: jsonrow.InferOptions{Rest: b.Schema.Rest, TimesAsStrings: in.Text, JSONPaths: in.JSON}}
+	if pl.readsStdin() {
+		if err := sc.peek(pl.source, s.Stdin); err != nil {
+			return nil, err
+		}
+	}
+	if err := sc.run(ctx); err != nil {
+		return nil, err
+	}
+	var err error
+	if pl.Inferred, err = sc.schemas(b.Create); err != nil {
+		return nil, err
+	}
+	known := map[table.Destination]*jsonrow.Mapping{}
+	for _, inf := range pl.Inferred {
+		known[inf.Destination] = inf.Mapping
+	}
+	return lookup(known), nil
+}
+
+// defaultSample is how many records of each table are looked at, as in the example of the design.
+const defaultSample = 1000
+
+func (pl *Pipeline) readsStdin() bool {
+	p := pl.file.Source.Files.Paths
+	return len(p) == 1 && p[0] == files.Stdin
+}
+
+// lookup answers for the tables that were met. A record of another table fails by itself.
+func lookup(known map[table.Destination]*jsonrow.Mapping) jsonrow.Schemas {
+	return jsonrow.PerDestination(func(dst table.Destination) (*jsonrow.Mapping, error) {
+		if m := known[dst]; m != nil {
+			return m, nil
+		}
+		return nil, &row.Error{Kind: row.KindSchema, Offset: -1, Msg: "no schema is known for this table, since no good record for it was met before the job began; " +
+			"raise schema.infer.scan, or give a schema file"}
+	})
+}
+
+func (pl *Pipeline) failures(f Failures) (stream.FailurePolicy, error) {
+	switch f.Policy {
+	case "drop":
+		return stream.LogAndDrop(), nil
+	case "dead-letter":
+		pl.DeadLetters = pl.file.path(f.DeadLetter.File)
+		return files.DeadLetters(pl.DeadLetters)
+	}
+	return stream.FailJob(), nil
+}
+
+// Tables is what has been done to each table so far, by name. It may be called while the job runs.
+func (pl *Pipeline) Tables() []bigquery.DestinationReport { return pl.sink.Report() }
+
+// RunOptions say how to run, beyond what the file says. Zero values leave the file's word.
+type RunOptions struct {
+	Parallelism int
+	Store       string // URL of the checkpoint store
+	From        engine.From
+	Handle      *engine.Handle
+	Meter       stream.Meter
+	Log         *slog.Logger
+}
+
+// Run runs the job to its end. See engine.Run for what stops it.
+func (pl *Pipeline) Run(ctx context.Context, o RunOptions) (engine.Result, error) {
+	f := pl.file
+	opts := engine.Options{
+		Lanes:      cmp.Or(o.Parallelism, f.Parallelism),
+		Checkpoint: engine.Checkpointing{Every: f.Checkpoint.Every, URL: cmp.Or(o.Store, f.StoreURL()), Keep: f.Checkpoint.Keep},
+		Restart:    f.Restart.options(),
+		From:       o.From,
+		Handle:     o.Handle,
+		Meter:      o.Meter,
+		Log:        o.Log,
+	}
+	if pl.readsStdin() && opts.Checkpoint.URL != "" && o.Store == "" && f.Checkpoint.Store == "" {
+		opts.Checkpoint.URL = "" // nothing to go on with: standard input is read once
+	}
+	return engine.Run(ctx, engine.Job[files.Record, files.Record]{Name: f.Job, Source: pl.source, Sink: pl.sink, Failures: pl.policy}, opts)
+}
+
+// StoreURL is where the checkpoints are, with a relative folder made absolute.
+func (p *Parsed) StoreURL() string {
+	url := cmp.Or(p.Checkpoint.Store, "file://.millrace/checkpoints")
+	folder, ok := strings.CutPrefix(url, "file://")
+	if !ok || strings.HasPrefix(folder, "/") {
+		return url
+	}
+	abs, err := filepath.Abs(p.path(filepath.FromSlash(folder)))
+	if err != nil {
+		return url
+	}
+	return "file://" + escapePercent(filepath.ToSlash(abs))
+}
+
+// escapePercent keeps a folder with a percent sign or a question mark in its name from being read as something else.
+func escapePercent(s string) string {
+	return strings.NewReplacer("%", "%25", "?", "%3F", "#", "%23").Replace(s)
+}
