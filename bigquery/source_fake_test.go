@@ -1,6 +1,7 @@
 package bigquery
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -28,8 +29,14 @@ type readServer struct {
 	storagepb.UnimplementedBigQueryReadServer
 	streams   [][]string
 	blockRows int
-	// failAt answers UNAVAILABLE when a call comes to that row of stream 0, once.
+	// failAt answers UNAVAILABLE when a call comes to that row of stream 0, once; with cut, all connections are closed
+	// instead, after cut has been, whatever is still on its way.
 	failAt int
+	cut    chan struct{}
+	// encoded is a response sent over and over instead of the rows of the streams, so many times.
+	encoded *storagepb.ReadRowsResponse
+	times   int
+	schema  string // of encoded
 	// gate holds every answer until it is closed; nil holds none.
 	gate chan struct{}
 
@@ -38,6 +45,23 @@ type readServer struct {
 	requests []*storagepb.CreateReadSessionRequest
 	opened   []int64
 	addr     string
+	conns    []net.Conn
+}
+
+// listener remembers the connections.
+type listener struct {
+	net.Listener
+	s *readServer
+}
+
+func (l listener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err == nil {
+		l.s.mu.Lock()
+		defer l.s.mu.Unlock()
+		l.s.conns = append(l.s.conns, c)
+	}
+	return c, err
 }
 
 const textSchema = `{"type":"record","name":"__root__","fields":[{"name":"c","type":"string"}]}`
@@ -53,7 +77,7 @@ func (s *readServer) serve(t testing.TB) *readServer {
 	srv := grpc.NewServer()
 	storagepb.RegisterBigQueryReadServer(srv, s)
 	done := make(chan error, 1)
-	go func() { done <- srv.Serve(l) }() // ends at Stop, joined below
+	go func() { done <- srv.Serve(listener{l, s}) }() // ends at Stop, joined below
 	t.Cleanup(func() {
 		srv.Stop()
 		if err := <-done; err != nil {
@@ -94,7 +118,7 @@ func (s *readServer) CreateReadSession(ctx context.Context, req *storagepb.Creat
 	out := &storagepb.ReadSession{
 		Name:       "projects/p/locations/us/sessions/1",
 		ExpireTime: timestamppb.New(time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)),
-		Schema:     &storagepb.ReadSession_AvroSchema{AvroSchema: &storagepb.AvroSchema{Schema: textSchema}},
+		Schema:     &storagepb.ReadSession_AvroSchema{AvroSchema: &storagepb.AvroSchema{Schema: cmp.Or(s.schema, textSchema)}},
 	}
 	for i, rows := range s.streams {
 		out.EstimatedRowCount += int64(len(rows))
@@ -111,6 +135,11 @@ func (s *readServer) ReadRows(req *storagepb.ReadRowsRequest, call storagepb.Big
 	var n int
 	if _, err := fmt.Sscanf(req.ReadStream, "projects/p/locations/us/sessions/1/streams/%d", &n); err != nil {
 		return status.Error(codes.NotFound, err.Error())
+	}
+	for range s.times {
+		if err := call.Send(s.encoded); err != nil {
+			return err
+		}
 	}
 	rows := s.streams[n]
 	if req.Offset > int64(len(rows)) {
@@ -144,6 +173,12 @@ func (s *readServer) fails(stream, at int) bool {
 		return false
 	}
 	s.failed = true
+	if s.cut != nil {
+		<-s.cut
+		for _, c := range s.conns {
+			c.Close()
+		}
+	}
 	return true
 }
 

@@ -314,6 +314,29 @@ func TestSourceRows(t *testing.T) {
 	})
 }
 
+// A connection that is cut is what grpc-go calls UNAVAILABLE, whatever it says in words, and the read goes on where it
+// was.
+func TestSourceSurvivesACutConnection(t *testing.T) {
+	t.Parallel()
+	s := (&readServer{streams: [][]string{numbered(0, 1000)}, blockRows: 10, failAt: 500, cut: make(chan struct{})}).serve(t)
+	src := newSource(t, s, texts{}, SourceOptions{MaxRecordsPerFetch: 10})
+	var got []string
+	for text, err := range src.Rows(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got = append(got, text); len(got) == 1 {
+			close(s.cut)
+		}
+	}
+	if diff := cmp.Diff(s.streams[0], got); diff != "" {
+		t.Error(diff)
+	}
+	if n := len(s.opened); n < 2 || s.opened[n-1] == 0 || s.opened[n-1] > 500 {
+		t.Errorf("calls opened at %v", s.opened)
+	}
+}
+
 func TestReadSession(t *testing.T) {
 	t.Parallel()
 	s := (&readServer{streams: [][]string{numbered(0, 7), numbered(1, 4)}, blockRows: 3}).serve(t)

@@ -178,7 +178,7 @@ func TestEnumerator(t *testing.T) {
 	t.Run("SRC-18 restored after the end of the session", bubble(func(t *testing.T) {
 		first := enumerate(t, &fakeService{streams: 1}, 1, nil)
 		state := first.snapshot(t)
-		time.Sleep(6*time.Hour + 1)
+		<-time.After(6*time.Hour + 1) // virtual
 		e := enumerate(t, &fakeService{}, 1, state)
 		if log := e.log.at(slog.LevelWarn); !strings.Contains(log, "expired") || strings.Contains(log, "\n") {
 			t.Errorf("warned %q, want one line", log)
