@@ -64,11 +64,23 @@ type Config struct {
 	// Deny makes the service refuse callers, to test what a refusal looks like.
 	Deny []Denial
 
-	// Queries runs statements and row restrictions; nil answers them with 501.
+	// Audit says how much the audit log keeps.
+	Audit AuditOptions
+
+	// Queries runs statements and row restrictions; nil answers them with 501. The instance closes it.
 	Queries QueryEngine
 
 	// Logger hears of starts, warnings and recoveries; nil is silence.
 	Logger *slog.Logger
+}
+
+// AuditOptions bound the audit log. Zero values are the defaults.
+type AuditOptions struct {
+	// MaxBytes is about the memory that records may take; 0 is 256 MiB. Beyond it the oldest records are forgotten, or read
+	// back from the folder if there is one.
+	MaxBytes int64
+	// CountsOnly keeps no digests of rows, for runs in which throughput is measured.
+	CountsOnly bool
 }
 
 // Denial refuses one caller one permission on one resource. Empty fields match everything.

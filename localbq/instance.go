@@ -15,8 +15,10 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
+	"github.com/millrace-dev/millrace/localbq/internal/audit"
 	"github.com/millrace-dev/millrace/localbq/internal/clock"
 	"github.com/millrace-dev/millrace/localbq/internal/decode"
+	"github.com/millrace-dev/millrace/localbq/internal/fault"
 	"github.com/millrace-dev/millrace/localbq/internal/store"
 )
 
@@ -24,6 +26,9 @@ import (
 type Instance struct {
 	config Config
 	store  *store.Store
+	audit  *audit.Log
+	faults *fault.Rules
+	conns  fault.Connections
 	rest   *http.Server
 	grpc   *grpc.Server
 	// services are what the two servers serve, closed behind them.
@@ -39,18 +44,18 @@ type Instance struct {
 func Start(ctx context.Context, c Config) (*Instance, error) {
 	c.resolve()
 	i := &Instance{config: c}
-	s, err := store.Open(store.Options{
-		Clock: c.Clock, AutoCreateDataset: c.AutoCreateDataset, Check: decode.CheckDefaults, Mode: c.mode,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("local BigQuery: %w", err)
-	}
-	i.store = s
-	if err := i.serve(ctx); err != nil {
+	if err := i.start(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("local BigQuery: %w", err), i.Close())
 	}
 	c.Logger.Info("local BigQuery serves", "rest", i.restAddr, "grpc", i.grpcAddr, "seed", c.Seed)
 	return i, nil
+}
+
+func (i *Instance) start(ctx context.Context) error {
+	if err := i.open(); err != nil {
+		return err
+	}
+	return i.serve(ctx)
 }
 
 func (c *Config) resolve() {
@@ -71,6 +76,21 @@ func (c *Config) resolve() {
 	c.Profile = c.Profile.Resolve()
 }
 
+// open opens what the instance keeps.
+func (i *Instance) open() error {
+	c := &i.config
+	var err error
+	i.faults = fault.NewRules(c.Clock, c.Seed, &i.conns)
+	i.audit, err = audit.Open(audit.Options{Clock: c.Clock, MaxBytes: c.Audit.MaxBytes, CountsOnly: c.Audit.CountsOnly})
+	if err != nil {
+		return err
+	}
+	i.store, err = store.Open(store.Options{
+		Clock: c.Clock, AutoCreateDataset: c.AutoCreateDataset, Check: decode.CheckDefaults, Mode: c.mode, Wrote: i.wrote,
+	})
+	return err
+}
+
 // serve opens both listeners and answers on them.
 func (i *Instance) serve(ctx context.Context) error {
 	restListener, err := i.listen(ctx, i.config.RESTAddr)
@@ -83,8 +103,8 @@ func (i *Instance) serve(ctx context.Context) error {
 	}
 	i.restAddr, i.grpcAddr = restListener.Addr().String(), grpcListener.Addr().String()
 	i.rest, i.grpc = i.newREST(), i.newGRPC()
-	i.serving.Go(func() { i.report("REST", i.rest.Serve(restListener), http.ErrServerClosed) })
-	i.serving.Go(func() { i.report("gRPC", i.grpc.Serve(grpcListener), grpc.ErrServerStopped) })
+	i.serving.Go(func() { i.report("REST", i.rest.Serve(i.conns.Watch(restListener)), http.ErrServerClosed) })
+	i.serving.Go(func() { i.report("gRPC", i.grpc.Serve(i.conns.Watch(grpcListener)), grpc.ErrServerStopped) })
 	return nil
 }
 
@@ -145,7 +165,10 @@ func (i *Instance) Close() error {
 
 func (i *Instance) close() error {
 	var errs []error
-	if i.rest != nil {
+	if i.faults != nil {
+		i.faults.Close() // what rules hold goes on, and is answered by a closed connection
+	}
+	if i.grpc != nil {
 		errs = append(errs, i.rest.Close())
 		i.grpc.Stop()
 	}
@@ -156,5 +179,11 @@ func (i *Instance) close() error {
 	if i.config.Queries != nil {
 		errs = append(errs, i.config.Queries.Close())
 	}
-	return errors.Join(append(errs, i.store.Close())...)
+	if i.store != nil {
+		errs = append(errs, i.store.Close())
+	}
+	if i.audit != nil {
+		errs = append(errs, i.audit.Close())
+	}
+	return errors.Join(errs...)
 }

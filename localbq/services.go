@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc/reflection"
 
 	"github.com/millrace-dev/millrace/localbq/internal/rest"
+	"github.com/millrace-dev/millrace/localbq/internal/watch"
 	"github.com/millrace-dev/millrace/localbq/internal/writeapi"
 )
 
@@ -31,10 +32,17 @@ func (i *Instance) newREST() *http.Server {
 	protocols.SetUnencryptedHTTP2(true)
 	face := rest.New(rest.Deps{
 		Store: i.store, Clock: i.config.Clock, Queries: i.config.Queries, NoQueries: noQueries, Denied: i.config.denied(),
+		Watch: i.watch().REST(),
 	})
 	i.services = append(i.services, face.Close)
-	return &http.Server{Handler: face, Protocols: protocols}
+	mux := http.NewServeMux()
+	mux.Handle("/", face)
+	mux.Handle("/local/v1/", i.newAdmin())
+	return &http.Server{Handler: mux, Protocols: protocols}
 }
+
+// watch is the rules and the log that calls are taken past.
+func (i *Instance) watch() *watch.Watch { return &watch.Watch{Faults: i.faults, Audit: i.audit} }
 
 // newGRPC joins what answers over gRPC.
 func (i *Instance) newGRPC() *grpc.Server {
@@ -44,9 +52,12 @@ func (i *Instance) newGRPC() *grpc.Server {
 		grpc.MaxSendMsgSize(maxSendBytes),
 		grpc.InitialWindowSize(windowBytes),
 		grpc.InitialConnWindowSize(windowBytes),
+		grpc.UnaryInterceptor(i.watch().Unary),
+		grpc.StreamInterceptor(i.watch().Stream),
 	)
 	write := writeapi.New(writeapi.Deps{
-		Store: i.store, Clock: i.config.Clock, Profile: i.config.Profile, Seed: i.config.Seed, Denied: i.config.denied(),
+		Store: i.store, Clock: i.config.Clock, Watch: i.watch(), Profile: i.config.Profile, Seed: i.config.Seed,
+		Denied: i.config.denied(),
 	})
 	write.Register(s)
 	i.services = append(i.services, func() error { write.Close(); return nil })

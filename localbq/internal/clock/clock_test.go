@@ -11,7 +11,7 @@ import (
 
 func TestManual(t *testing.T) {
 	t.Run("timers fire in order of due time, ties by age, inside Advance", func(t *testing.T) {
-		m := NewManual(time.Time{})
+		m := NewManual(Start)
 		start := m.Now()
 		var fired []string
 		note := func(name string) func() {
@@ -30,7 +30,7 @@ func TestManual(t *testing.T) {
 		}
 	})
 	t.Run("a timer made by a timer fires in the same Advance when due", func(t *testing.T) {
-		m := NewManual(time.Time{})
+		m := NewManual(Start)
 		ticks := 0
 		var tick func()
 		tick = func() { ticks++; m.AfterFunc(time.Second, tick) }
@@ -41,7 +41,7 @@ func TestManual(t *testing.T) {
 		}
 	})
 	t.Run("a stopped timer does not fire, and says whether it was in time", func(t *testing.T) {
-		m := NewManual(time.Time{})
+		m := NewManual(Start)
 		timer := m.AfterFunc(time.Second, func() { t.Error("stopped timer fired") })
 		if !timer.Stop() {
 			t.Error("first Stop reports it was late")
@@ -52,7 +52,7 @@ func TestManual(t *testing.T) {
 		}
 	})
 	t.Run("Stop after firing is late", func(t *testing.T) {
-		m := NewManual(time.Time{})
+		m := NewManual(Start)
 		timer := m.AfterFunc(time.Second, func() {})
 		m.Advance(time.Second)
 		if timer.Stop() {
@@ -64,7 +64,7 @@ func TestManual(t *testing.T) {
 func TestSleep(t *testing.T) {
 	t.Run("wakes on the clock", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			m := NewManual(time.Time{})
+			m := NewManual(Start)
 			done := make(chan error, 1)
 			go func() { done <- Sleep(t.Context(), m, time.Hour) }()
 			synctest.Wait()
@@ -78,7 +78,7 @@ func TestSleep(t *testing.T) {
 		why := errors.New("why")
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cancel(why)
-		if err := Sleep(ctx, NewManual(time.Time{}), time.Hour); !errors.Is(err, why) {
+		if err := Sleep(ctx, NewManual(Start), time.Hour); !errors.Is(err, why) {
 			t.Errorf("got %v, want %v", err, why)
 		}
 	})

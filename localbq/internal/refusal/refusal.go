@@ -39,12 +39,17 @@ type Error struct {
 	Message string
 	// Location names the part of the request at fault ("query", a parameter, a header); "" where there is none.
 	Location string
+	// Status is the HTTP status where it is not the one that goes with the reason; 0 elsewhere.
+	Status int
 }
 
 func (e *Error) Error() string { return e.Message }
 
-// Code is the HTTP status that goes with the reason; 500 for a reason that has none.
+// Code is the HTTP status; 500 for a reason that has none.
 func (e *Error) Code() int {
+	if e.Status != 0 {
+		return e.Status
+	}
 	if code, ok := codes[e.Reason]; ok {
 		return code
 	}

@@ -15,6 +15,8 @@ type Options struct {
 	AutoCreateDataset bool
 	// Check, if not nil, is asked before a definition is accepted, after the definition's own rules.
 	Check func(*schema.Definition) error
+	// Wrote, if not nil, is told of every write of rows that nobody else accounts for, once it is visible.
+	Wrote func(*Table, Written)
 	// Mode, if not nil, is the mode that a new table starts in.
 	Mode func(TableRef) Mode
 }

@@ -95,6 +95,8 @@ type Rows struct {
 	Definition *schema.Definition
 	// Note is kept in the log with the rows, for whoever reads the log back.
 	Note []byte
+	// Accounted says that the writer writes the rows down itself, and Options.Wrote need not be told.
+	Accounted bool
 }
 
 // Written says what a write did.
@@ -103,20 +105,27 @@ type Written struct {
 	Count  int64
 	Before int64 // the table's version before
 	After  int64 // and after
+	// Removed counts the rows that Truncate took away; their ids are below First.
+	Removed int64
 }
 
 // Write commits rows. It refuses a table that has been dropped.
 func (t *Table) Write(r Rows) (Written, error) {
 	w := &write{table: t, Rows: r}
+	commit := t.store.commitRows
 	if r.Definition != nil {
 		if err := t.store.checkDefinition(r.Definition); err != nil {
 			return Written{}, err
 		}
-		_, err := t.store.commit(w)
-		return w.written, err
+		commit = t.store.commit
 	}
-	_, err := t.store.commitRows(w)
-	return w.written, err
+	if _, err := commit(w); err != nil {
+		return Written{}, err
+	}
+	if !r.Accounted && t.store.options.Wrote != nil {
+		t.store.options.Wrote(t, w.written)
+	}
+	return w.written, nil
 }
 
 type write struct {
@@ -150,6 +159,7 @@ func (w *write) publish(_ *Store, version int64) {
 	defer t.mu.Unlock()
 	w.written = Written{First: t.rows, Count: w.Count, Before: max(t.touched, t.infos[len(t.infos)-1].Version), After: version}
 	if w.Truncate {
+		w.written.Removed = t.rows - t.dead
 		t.truncate(version)
 	}
 	if w.Definition != nil {
@@ -207,4 +217,17 @@ func notFoundTable(ref TableRef) error {
 
 func notFoundDataset(ref DatasetRef) error {
 	return refusal.New(refusal.NotFound, "Not found: Dataset %s", ref)
+}
+
+// Range is rows of consecutive ids.
+type Range struct{ First, Count int64 }
+
+// Live are the ids of the visible rows, ascending.
+func (t *Table) Live() []Range {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	if t.rows == t.dead {
+		return nil
+	}
+	return []Range{{t.dead, t.rows - t.dead}} // rows are only ever taken away all at once
 }

@@ -1,6 +1,7 @@
 package writeapi
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -10,12 +11,13 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/millrace-dev/millrace/localbq/internal/store"
+	"github.com/millrace-dev/millrace/localbq/internal/watch"
 )
 
 // AppendRows answers the requests of one connection in order, one answer each. A refused request does not end the
 // connection, but for breaches of the connection's own rules, which end it as the service does.
 func (s *Server) AppendRows(call storagepb.BigQueryWrite_AppendRowsServer) error {
-	c := &connection{server: s, ctx: call.Context(), opened: s.Clock.Now(), destinations: map[store.TableRef]*destination{}}
+	c := s.connect(call.Context())
 	in := s.receive(call)
 	idle := make(chan struct{}, 1)
 	for {
@@ -36,6 +38,13 @@ func (s *Server) AppendRows(call storagepb.BigQueryWrite_AppendRowsServer) error
 		case <-idle:
 			return ended(c.idle())
 		}
+	}
+}
+
+func (s *Server) connect(ctx context.Context) *connection {
+	return &connection{
+		server: s, ctx: ctx, opened: s.Clock.Now(), remote: watch.Remote(ctx), principal: watch.Principal(ctx),
+		destinations: map[store.TableRef]*destination{},
 	}
 }
 
@@ -72,16 +81,6 @@ func (s *Server) receive(call storagepb.BigQueryWrite_AppendRowsServer) <-chan r
 		}
 	})
 	return in
-}
-
-// serve answers one request.
-func (c *connection) serve(call storagepb.BigQueryWrite_AppendRowsServer, r *request) error {
-	answer, err := c.answer(r)
-	if err != nil {
-		return err
-	}
-	answer.WriteStream = c.stream.full
-	return call.Send(answer)
 }
 
 // answer is the response to one request, or the *failure that ends the call.

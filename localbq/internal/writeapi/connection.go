@@ -6,9 +6,11 @@ import (
 	"time"
 
 	"cloud.google.com/go/bigquery/storage/apiv1/storagepb"
+	"github.com/cespare/xxhash/v2"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/descriptorpb"
 
+	"github.com/millrace-dev/millrace/localbq/internal/audit"
 	"github.com/millrace-dev/millrace/localbq/internal/decode"
 	"github.com/millrace-dev/millrace/localbq/internal/refusal"
 	"github.com/millrace-dev/millrace/localbq/internal/store"
@@ -16,9 +18,11 @@ import (
 
 // connection is one AppendRows call: what it has said so far and what of it is still in force. One goroutine uses it.
 type connection struct {
-	server *Server
-	ctx    context.Context
-	opened time.Time
+	server            *Server
+	ctx               context.Context
+	opened            time.Time
+	remote, principal string
+	event             *audit.Event // of the request at hand
 
 	requests int
 	traceID  string
@@ -160,8 +164,9 @@ func (c *connection) write(d *destination, r *request) (*storagepb.AppendRowsRes
 	case len(r.rows) == 0:
 		return nil, invalid(c.stream.full, "The request carries no rows.")
 	}
-	rows := store.Rows{Info: d.info, Count: int64(len(r.rows))}
+	rows := store.Rows{Info: d.info, Count: int64(len(r.rows)), Accounted: true}
 	if mode := d.table.Mode(); mode != store.ModeNull {
+		c.digest(r)
 		if bad := d.plan.Decode(r.rows, c.decoding(r)); len(bad) > 0 {
 			d.plan.Reset()
 			return nil, c.rowFailure(bad)
@@ -172,12 +177,30 @@ func (c *connection) write(d *destination, r *request) (*storagepb.AppendRowsRes
 			d.plan.Reset()
 		}
 	}
-	if _, err := d.table.Write(rows); err != nil {
+	rows.Note = c.event.Note()
+	written, err := d.table.Write(rows)
+	if err != nil {
 		return nil, c.storeFailure(err)
 	}
+	c.event.Update(func(a *audit.Record) {
+		a.Effect, a.Instance = audit.Visible, d.table.Instance()
+		a.First, a.Count, a.Before, a.After = written.First, written.Count, written.Before, written.After
+	})
 	return &storagepb.AppendRowsResponse{Response: &storagepb.AppendRowsResponse_AppendResult_{
 		AppendResult: &storagepb.AppendRowsResponse_AppendResult{}, // the default stream has no offsets
 	}}, nil
+}
+
+// digest notes what the rows are.
+func (c *connection) digest(r *request) {
+	if !c.server.Watch.Audit.Digests() {
+		return
+	}
+	digests := make(audit.Digests, len(r.rows))
+	for i, row := range r.rows {
+		digests[i] = xxhash.Sum64(row)
+	}
+	c.event.Update(func(a *audit.Record) { a.Digests = digests })
 }
 
 func (c *connection) decoding(r *request) decode.Request {

@@ -3,22 +3,22 @@ package writeapi
 import (
 	"context"
 	"math/rand/v2"
-	"strings"
 	"sync"
 
 	"cloud.google.com/go/bigquery/storage/apiv1/storagepb"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/metadata"
 
 	"github.com/millrace-dev/millrace/localbq/internal/clock"
 	"github.com/millrace-dev/millrace/localbq/internal/profile"
 	"github.com/millrace-dev/millrace/localbq/internal/store"
+	"github.com/millrace-dev/millrace/localbq/internal/watch"
 )
 
 // Deps are what the service works with. All but Denied are required.
 type Deps struct {
 	Store   *store.Store
 	Clock   clock.Clock
+	Watch   *watch.Watch
 	Profile profile.Profile // resolved
 	Seed    uint64
 	// Denied reports whether a caller is refused a permission on a table; nil denies nobody.
@@ -36,7 +36,10 @@ type Server struct {
 // New makes the service; Register adds it to a server.
 func New(d Deps) *Server {
 	s := &Server{Deps: d}
-	s.windows = windows{profile: d.Profile.Windows, random: rand.New(rand.NewPCG(d.Seed, 0x77726974)), drawn: map[windowKey]drawn{}}
+	s.windows = windows{
+		profile: d.Profile.Windows, log: d.Watch.Audit,
+		random: rand.New(rand.NewPCG(d.Seed, 0x77726974)), drawn: map[windowKey]drawn{},
+	}
 	return s
 }
 
@@ -46,25 +49,11 @@ func (s *Server) Register(r grpc.ServiceRegistrar) { storagepb.RegisterBigQueryW
 // Close waits for what the service started. The gRPC server must have been stopped.
 func (s *Server) Close() { s.receivers.Wait() }
 
-// anonymous is a caller that says nothing about itself.
-const anonymous = "anonymous@local"
-
-// principal is who calls: a bearer token "local:<principal>" says so, and no credential is checked.
-func principal(ctx context.Context) string {
-	md, _ := metadata.FromIncomingContext(ctx)
-	for _, value := range md.Get("authorization") {
-		if who, ok := strings.CutPrefix(value, "Bearer local:"); ok && who != "" {
-			return who
-		}
-	}
-	return anonymous
-}
-
 // table finds the table of a stream, or answers as the service does for one that is not there or not allowed.
 func (s *Server) table(ctx context.Context, ref store.TableRef, permission string) (*store.Table, error) {
 	path := ref.Path()
 	t, err := s.Store.Table(ref)
-	if err != nil || t.Info().View != nil || s.Denied != nil && s.Denied(principal(ctx), permission, path) {
+	if err != nil || t.Info().View != nil || s.Denied != nil && s.Denied(watch.Principal(ctx), permission, path) {
 		return nil, permissionDenied(permission, path)
 	}
 	return t, nil

@@ -1,10 +1,12 @@
 package writeapi
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"sync"
 	"time"
 
+	"github.com/millrace-dev/millrace/localbq/internal/audit"
 	"github.com/millrace-dev/millrace/localbq/internal/profile"
 	"github.com/millrace-dev/millrace/localbq/internal/store"
 )
@@ -12,6 +14,7 @@ import (
 // windows draws how long changes take to arrive, once for each change.
 type windows struct {
 	profile profile.Windows
+	log     *audit.Log
 
 	mu     sync.Mutex // guards the fields below
 	random *rand.Rand
@@ -50,6 +53,13 @@ func (w *windows) of(t *store.Table, info *store.Info) drawn {
 		d.open = max(d.open, w.profile.RelaxOpenConnection.Draw(w.random))
 	}
 	w.drawn[key] = d
+	if d != (drawn{}) {
+		e := w.log.Begin(audit.Record{
+			RPC: "window", Table: info.Ref.Path(), Instance: key.instance, After: info.Version,
+			Note: fmt.Sprintf("definition %d: denied %v, unknown to new connections %v, to open ones %v", info.Number, d.deny, d.fresh, d.open),
+		})
+		e.Done(audit.Sent)
+	}
 	return d
 }
 

@@ -1,0 +1,139 @@
+package localbq
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"iter"
+	"maps"
+	"slices"
+
+	"github.com/millrace-dev/millrace/localbq/internal/audit"
+	"github.com/millrace-dev/millrace/localbq/internal/store"
+)
+
+type (
+	// AuditRecord is one event; AuditRow a visible row and where it came from; AuditRange rows of consecutive ids.
+	AuditRecord = audit.Record
+	AuditRow    = audit.Row
+	AuditRange  = audit.Range
+)
+
+// Audit accounts for everything the instance did. Tables are named "dataset.table" or "project.dataset.table".
+type Audit struct{ instance *Instance }
+
+// Audit is the audit log and its checks.
+func (i *Instance) Audit() *Audit { return &Audit{i} }
+
+// Records are all records in order, those of unfinished calls as they are now.
+func (a *Audit) Records() iter.Seq2[*AuditRecord, error] { return a.instance.audit.Records() }
+
+// WriteTo exports the records as JSON lines.
+func (a *Audit) WriteTo(w io.Writer) (int64, error) { return a.instance.audit.WriteTo(w) }
+
+// Dropped is how many records the log has lost to its bound; the checks are only as good as the log is whole.
+func (a *Audit) Dropped() int64 { return a.instance.audit.Dropped() }
+
+// Visible are the rows that the log says are visible, with their provenance, by id.
+func (a *Audit) Visible(table string) ([]AuditRow, error) {
+	return check(a, table, a.instance.audit.Visible)
+}
+
+// AppliedTwice are visible rows whose bytes equal those of a visible row of another append, in groups.
+func (a *Audit) AppliedTwice(table string) ([][]AuditRow, error) {
+	return check(a, table, a.instance.audit.AppliedTwice)
+}
+
+// AckedNotVisible are rows that a client was told are written and that the table does not have.
+func (a *Audit) AckedNotVisible(table string) ([]AuditRow, error) {
+	return check(a, table, a.instance.audit.AckedNotVisible)
+}
+
+// VisibleNeverAcked are rows of the table whose writer was never told so, which is legitimate.
+func (a *Audit) VisibleNeverAcked(table string) ([]AuditRow, error) {
+	return check(a, table, a.instance.audit.VisibleNeverAcked)
+}
+
+// Unaccounted are ids of rows that the table has and the log knows nothing of.
+func (a *Audit) Unaccounted(table string) ([]AuditRange, error) {
+	return check(a, table, a.instance.audit.Unaccounted)
+}
+
+func check[T any](a *Audit, table string, run func(audit.Table) (T, error)) (T, error) {
+	var none T
+	t, err := a.instance.table(table)
+	if err != nil {
+		return none, err
+	}
+	if dropped := a.Dropped(); dropped > 0 {
+		return none, fmt.Errorf("audit of %s: the log has lost its %d oldest records: give the instance a folder, or raise Config.Audit.MaxBytes", table, dropped)
+	}
+	return run(auditTable(t))
+}
+
+// auditTable is a table as it is, for the log to compare itself with.
+func auditTable(t *store.Table) audit.Table {
+	out := audit.Table{Path: t.Ref().Path(), Instance: t.Instance()}
+	for _, live := range t.Live() {
+		out.Live = append(out.Live, audit.Range(live))
+	}
+	return out
+}
+
+// Exactly is the answer of ExactlyOnce.
+type Exactly struct {
+	Missing []string // expected, not there
+	Twice   []string // there more than once
+	Extra   []string // there, not expected
+}
+
+// OK reports whether every expected key is there once, and no other.
+func (e Exactly) OK() bool { return len(e.Missing)+len(e.Twice)+len(e.Extra) == 0 }
+
+// ExactlyOnce compares the keys of the visible rows with those expected. The key is a top-level column, as text.
+func (a *Audit) ExactlyOnce(table, column string, expected []string) (Exactly, error) {
+	snapshot, err := a.instance.snapshot(table)
+	if err != nil {
+		return Exactly{}, err
+	}
+	at := snapshot.Info.Schema.Index(column)
+	if at < 0 {
+		return Exactly{}, fmt.Errorf("table %s has no column %q", table, column)
+	}
+	seen := map[string]int{}
+	for _, part := range snapshot.Parts() {
+		values := part.Batch.Column(at)
+		for row := range values.Len() {
+			seen[values.ValueStr(row)]++
+		}
+	}
+	return compare(seen, expected), nil
+}
+
+func compare(seen map[string]int, expected []string) (out Exactly) {
+	for _, key := range slices.Compact(slices.Sorted(slices.Values(expected))) {
+		switch n := seen[key]; {
+		case n == 0:
+			out.Missing = append(out.Missing, key)
+		case n > 1:
+			out.Twice = append(out.Twice, key)
+		}
+		delete(seen, key)
+	}
+	out.Extra = slices.SortedFunc(maps.Keys(seen), cmp.Compare[string])
+	return out
+}
+
+// wrote accounts for rows that came by another way than AppendRows.
+func (i *Instance) wrote(t *store.Table, w store.Written) {
+	base := audit.Record{RPC: "write", Table: t.Ref().Path(), Instance: t.Instance(), Code: "OK", Before: w.Before, After: w.After}
+	if w.Removed > 0 {
+		removed := base
+		removed.Effect, removed.Count = audit.Removed, w.First
+		i.audit.Begin(removed).Done(audit.Sent)
+	}
+	if w.Count > 0 {
+		base.Effect, base.First, base.Count = audit.Visible, w.First, w.Count
+		i.audit.Begin(base).Done(audit.Sent)
+	}
+}

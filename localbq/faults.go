@@ -1,0 +1,34 @@
+package localbq
+
+import "github.com/millrace-dev/millrace/localbq/internal/fault"
+
+type (
+	// Faults are the rules by which the service fails on purpose.
+	Faults = fault.Rules
+	// Fault is one rule: a match, a phase, an action, a count.
+	Fault = fault.Rule
+	// FaultMatch picks the calls of a rule.
+	FaultMatch = fault.Match
+	// FaultAction is what a rule does.
+	FaultAction = fault.Action
+	// FaultStatus is a gRPC answer that a rule gives; FaultRowError one bad row of it; FaultHTTP a REST answer.
+	FaultStatus   = fault.Status
+	FaultRowError = fault.RowError
+	FaultHTTP     = fault.HTTP
+	// FaultDuration is a time.Duration spelt as text in JSON.
+	FaultDuration = fault.Duration
+	// Barrier is a call that a rule holds.
+	Barrier = fault.Barrier
+)
+
+// The phases of a call, and the count of a rule that never disarms.
+const (
+	PhaseReceive  = fault.Receive
+	PhaseApplied  = fault.Applied
+	PhaseAnswered = fault.Answered
+
+	FaultAlways = fault.Always
+)
+
+// Faults are the rules in force.
+func (i *Instance) Faults() *Faults { return i.faults }

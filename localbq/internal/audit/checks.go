@@ -1,0 +1,174 @@
+package audit
+
+import (
+	"cmp"
+	"slices"
+	"sort"
+)
+
+// Range is rows of consecutive ids.
+type Range struct {
+	First int64 `json:"first"`
+	Count int64 `json:"count"`
+}
+
+// Table is a table as it is, for a check to compare the log with.
+type Table struct {
+	Path     string
+	Instance int64
+	// Live are the ids of the visible rows, ascending.
+	Live []Range
+}
+
+// has reports whether a row is visible.
+func (t *Table) has(id int64) bool {
+	i := sort.Search(len(t.Live), func(i int) bool { return t.Live[i].First > id })
+	return i > 0 && id < t.Live[i-1].First+t.Live[i-1].Count
+}
+
+// Row is a row that the log says is visible, and where it came from.
+type Row struct {
+	ID     int64  `json:"id"`
+	Digest Digest `json:"digest"` // 0 where digests are not kept
+	Seq    int64  `json:"seq"`    // the record that made it visible
+	Index  int    `json:"index"`  // in that request
+}
+
+// ledger is what the log knows of one table instance.
+type ledger struct {
+	arrivals []*Record // records that made rows visible
+	removals []Range
+}
+
+func (l *Log) ledger(t Table) (*ledger, error) {
+	out := &ledger{}
+	for r, err := range l.Records() {
+		if err != nil {
+			return nil, err
+		}
+		if r.Instance != t.Instance || r.Table != t.Path {
+			continue
+		}
+		switch r.Effect {
+		case Visible:
+			out.arrivals = append(out.arrivals, r)
+		case Removed:
+			out.removals = append(out.removals, Range{r.First, r.Count})
+		}
+	}
+	slices.SortFunc(out.arrivals, func(a, b *Record) int { return cmp.Compare(a.First, b.First) })
+	return out, nil
+}
+
+func (g *ledger) removed(id int64) bool {
+	return slices.ContainsFunc(g.removals, func(r Range) bool { return id >= r.First && id < r.First+r.Count })
+}
+
+// each calls f with every row that arrived and was not removed.
+func (g *ledger) each(f func(r *Record, row Row)) {
+	for _, r := range g.arrivals {
+		for i := range r.Count {
+			if id := r.First + i; !g.removed(id) {
+				row := Row{ID: id, Seq: r.Seq, Index: int(i)}
+				if i < int64(len(r.Digests)) {
+					row.Digest = Digest(r.Digests[i])
+				}
+				f(r, row)
+			}
+		}
+	}
+}
+
+// Visible are the rows that the log says are visible, with their provenance, by id.
+func (l *Log) Visible(t Table) ([]Row, error) {
+	g, err := l.ledger(t)
+	if err != nil {
+		return nil, err
+	}
+	var out []Row
+	g.each(func(_ *Record, row Row) { out = append(out, row) })
+	return out, nil
+}
+
+// AppliedTwice are the visible rows whose bytes are equal to those of a visible row of another append, in groups. Legitimate
+// equal rows show up too: what it proves, it proves for inputs without them.
+func (l *Log) AppliedTwice(t Table) ([][]Row, error) {
+	g, err := l.ledger(t)
+	if err != nil {
+		return nil, err
+	}
+	byDigest := map[Digest][]Row{}
+	g.each(func(r *Record, row Row) {
+		if len(r.Digests) > 0 {
+			byDigest[row.Digest] = append(byDigest[row.Digest], row)
+		}
+	})
+	var out [][]Row
+	for _, rows := range byDigest {
+		if slices.ContainsFunc(rows, func(r Row) bool { return r.Seq != rows[0].Seq }) {
+			out = append(out, rows)
+		}
+	}
+	slices.SortFunc(out, func(a, b []Row) int { return cmp.Compare(a[0].ID, b[0].ID) })
+	return out, nil
+}
+
+// AckedNotVisible are the rows that a client was told are written and that the table does not have: lost rows.
+func (l *Log) AckedNotVisible(t Table) ([]Row, error) {
+	g, err := l.ledger(t)
+	if err != nil {
+		return nil, err
+	}
+	var out []Row
+	g.each(func(r *Record, row Row) {
+		if r.Acked() && !t.has(row.ID) {
+			out = append(out, row)
+		}
+	})
+	return out, nil
+}
+
+// VisibleNeverAcked are the rows of the table whose writer was never told so. They are legitimate: a client that sends them
+// again writes them twice.
+func (l *Log) VisibleNeverAcked(t Table) ([]Row, error) {
+	g, err := l.ledger(t)
+	if err != nil {
+		return nil, err
+	}
+	var out []Row
+	g.each(func(r *Record, row Row) {
+		if !r.Acked() && t.has(row.ID) {
+			out = append(out, row)
+		}
+	})
+	return out, nil
+}
+
+// Unaccounted are the ids of rows that the table has and the log knows nothing of. There are none while the log is whole.
+func (l *Log) Unaccounted(t Table) ([]Range, error) {
+	g, err := l.ledger(t)
+	if err != nil {
+		return nil, err
+	}
+	var out []Range
+	next := 0
+	for _, live := range t.Live {
+		for id, end := live.First, live.First+live.Count; id < end; {
+			for next < len(g.arrivals) && g.arrivals[next].First+g.arrivals[next].Count <= id {
+				next++
+			}
+			until := end
+			if next < len(g.arrivals) {
+				if a := g.arrivals[next]; a.First <= id {
+					id = min(a.First+a.Count, end)
+					continue
+				} else {
+					until = min(a.First, end)
+				}
+			}
+			out = append(out, Range{id, until - id})
+			id = until
+		}
+	}
+	return out, nil
+}
