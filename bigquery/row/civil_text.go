@@ -223,7 +223,7 @@ func zoneOffset[S Text](zone S) (seconds int64, ok bool) {
 // namedZone is the offset of an IANA zone at that local time. Times that a change of the clock skips or repeats are read
 // as package time reads them.
 func namedZone[S Text](micros int64, zone S) (seconds int64, ok bool) {
-	loc := zones.find(string(zone))
+	loc := findZone(&zones, zone)
 	if loc == nil {
 		return 0, false
 	}

@@ -114,8 +114,8 @@ func TestInterval(t *testing.T) {
 func TestUnknownZonesAreNotKept(t *testing.T) {
 	before := len(zones.known)
 	for _, zone := range []string{"X/Y", "Nowhere/" + strings.Repeat("x", 30), "PST"} {
-		if loc := zones.find(zone); loc != nil {
-			t.Errorf("find(%q) = %v, want none", zone, loc)
+		if loc := findZone(&zones, zone); loc != nil {
+			t.Errorf("findZone(%q) = %v, want none", zone, loc)
 		}
 	}
 	if len(zones.known) != before {

@@ -15,13 +15,20 @@ type zoneCache struct {
 	known map[string]*time.Location
 }
 
-// find returns nil for what is no zone. "Local" is none: it would mean something else on every machine.
-func (c *zoneCache) find(name string) *time.Location {
+// findZone returns nil for what is no zone. "Local" is none: it would mean something else on every machine.
+func findZone[S Text](c *zoneCache, name S) *time.Location {
 	c.mu.RLock()
-	loc := c.known[name]
+	loc := c.known[string(name)]
 	c.mu.RUnlock()
-	if loc != nil || len(name) > 64 || name == "Local" || name == "" {
+	if loc != nil || len(name) > 64 {
 		return loc
+	}
+	return c.load(string(name))
+}
+
+func (c *zoneCache) load(name string) *time.Location {
+	if name == "Local" || name == "" {
+		return nil
 	}
 	loc, err := time.LoadLocation(name)
 	if err != nil {
