@@ -404,14 +404,16 @@ func TestSourceChecks(t *testing.T) {
 						bad.open = func(ctx context.Context, s stream.Split) error {
 							clean := s
 							clean.Data = s.Data[:len(s.Data)-1]
-							s.Data[len(s.Data)-1] = '!'
+							if s.ID == "range-2" {
+								s.Data[len(s.Data)-1] = '!'
+							}
 							return r.Open(ctx, clean)
 						}
 						return bad
 					}}
 			}
 			return h
-		}, []string{"splits_do_not_change", "returned_splits_come_again", "returned_splits_are_in_the_snapshot"}},
+		}, []string{"splits_do_not_change"}},
 
 		{"records without a place", withReader(plain, func(r *badReader) {
 			rebuilt(r, func(b *stream.Batch[Item], records []stream.Record[Item], at, next int64) {
