@@ -77,11 +77,19 @@ func (w *Writer) AppendJSON(buf []byte, r *row.Row) ([]byte, error) {
 		w.plan.Store(p)
 	}
 	buf, err := w.object(buf, p.root, r.Values)
+	if err != nil {
+		return buf, fromRoot(err)
+	}
+	return buf, nil
+}
+
+// fromRoot takes the dot off a path that within has put together.
+func fromRoot(err error) error {
 	var e *row.Error
 	if errors.As(err, &e) {
 		e.Path = strings.TrimPrefix(e.Path, ".")
 	}
-	return buf, err
+	return err
 }
 
 func keysFit(k *Keys, s *table.Schema) error {

@@ -1,0 +1,267 @@
+package jsonrow
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"math/big"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/millrace-dev/millrace/bigquery/row"
+	"github.com/millrace-dev/millrace/bigquery/row/rowtest"
+	"github.com/millrace-dev/millrace/bigquery/table"
+)
+
+// valuesOf draws a row of a schema.
+func valuesOf(fields []table.Field) *rapid.Generator[[]row.Value] {
+	return rapid.Custom(func(t *rapid.T) []row.Value {
+		values := make([]row.Value, len(fields))
+		for i := range fields {
+			f := &fields[i]
+			switch {
+			case f.Mode == table.Repeated:
+				for range rapid.IntRange(0, 3).Draw(t, "elements") {
+					values[i].List = append(values[i].List, valueOf(f).Draw(t, f.Name))
+				}
+			case f.Mode == table.Required || rapid.IntRange(0, 3).Draw(t, "set") > 0:
+				values[i] = valueOf(f).Draw(t, f.Name)
+			default:
+				values[i].Null = true
+			}
+		}
+		return values
+	})
+}
+
+func valueOf(f *table.Field) *rapid.Generator[row.Value] {
+	number := func(low, high int64) func(t *rapid.T) row.Value {
+		return func(t *rapid.T) row.Value { return row.Value{Int: rapid.Int64Range(low, high).Draw(t, "int")} }
+	}
+	switch f.Type {
+	case table.Bool:
+		return rapid.Custom(number(0, 1))
+	case table.Int64:
+		return rapid.Custom(number(math.MinInt64, math.MaxInt64))
+	case table.Date:
+		return rapid.Custom(number(row.MinDays, row.MaxDays))
+	case table.Time:
+		return rapid.Custom(number(0, 86_400_000_000-1))
+	case table.DateTime, table.Timestamp:
+		return rapid.Custom(number(row.MinMicros, row.MaxMicros))
+	case table.Float64:
+		return rapid.Map(rapid.OneOf(rapid.Float64(), rapid.SampledFrom([]float64{0, math.Copysign(0, -1), math.Inf(1), math.Inf(-1), math.NaN(), 5e-324, 1e21, 1e-7, 0.1})), rowtest.Float)
+	case table.Numeric, table.BigNumeric:
+		return rapid.Custom(func(t *rapid.T) row.Value { return decimalValueOf(t, f) })
+	case table.JSON:
+		return rapid.Map(rapid.SampledFrom([]string{`{"a":[1,"x",null]}`, `"text"`, `1.50`, `true`, `[]`, `"\u0041"`}), rowtest.Text)
+	case table.Interval:
+		return rapid.Custom(func(t *rapid.T) row.Value {
+			return rowtest.List(number(-120_000, 120_000)(t), number(-3_660_000, 3_660_000)(t), number(-1e15, 1e15)(t))
+		})
+	case table.Struct, table.Range:
+		return rapid.Map(valuesOf(row.Members(f)), func(v []row.Value) row.Value { return row.Value{List: v} })
+	case table.Bytes:
+		return rapid.Map(rapid.SliceOfN(rapid.Byte(), 0, 5), func(b []byte) row.Value { return row.Value{Bytes: b} })
+	}
+	return rapid.Map(rapid.OneOf(rapid.String(), rapid.Just("\x00\x1f\"\\/\u2028<é😀")), rowtest.Text)
+}
+
+func decimalValueOf(t *rapid.T, f *table.Field) row.Value {
+	digits, scale := 38, 9
+	if f.Type == table.BigNumeric {
+		digits, scale = 76, 38
+	}
+	if f.Precision > 0 {
+		digits, scale = int(f.Precision), int(f.Scale)
+	}
+	text := rapid.StringMatching(fmt.Sprintf(`-?[0-9]{1,%d}`, digits)).Draw(t, "digits")
+	n, _ := new(big.Int).SetString(text, 10)
+	v, err := row.DecimalOf(f).FromBig(n, scale)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return row.Value{Bytes: v.AppendBigEndian(nil), Int: int64(row.DecimalOf(f).Scale())}
+}
+
+func TestRoundTrip(t *testing.T) {
+	s, d := fuzzPair(t, Options{JSONColumns: Values})
+	for name, o := range map[string]WriteOptions{"plain": {}, "nulls": {Nulls: true}, "no empty lists": {OmitEmptyLists: true}} {
+		w := NewWriter(o)
+		rapid.Check(t, func(t *rapid.T) {
+			values := valuesOf(allTypes.Fields).Draw(t, "values")
+			values[0] = rowtest.Text("so that no document is {}")
+			doc, err := w.AppendJSON([]byte("before"), &row.Row{Schema: allTypes, Values: values})
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			if doc = doc[len("before"):]; !json.Valid(doc) {
+				t.Fatalf("%s: not valid JSON: %s", name, doc)
+			}
+			data, err := s.AppendRow(nil, table.Destination{}, doc)
+			if err != nil {
+				t.Fatalf("%s: %v\n%s", name, err, doc)
+			}
+			back, err := d.Decode(data)
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			if diff := cmp.Diff(forJSON(allTypes.Fields, values), forJSON(allTypes.Fields, back.Values)); diff != "" {
+				t.Fatalf("%s: %s (-written +read):\n%s", name, doc, diff)
+			}
+		})
+	}
+}
+
+// forJSON makes the values equal that JSON cannot tell apart: the many NaNs.
+func forJSON(fields []table.Field, in []row.Value) []row.Value {
+	out := plainValues(in)
+	for i := range fields {
+		f := fields[i]
+		v := &out[i]
+		if f.Mode == table.Repeated {
+			f.Mode = table.Nullable
+			for j := range v.List {
+				v.List[j] = forJSON([]table.Field{f}, v.List[j:j+1])[0]
+			}
+			continue
+		}
+		switch {
+		case v.Null:
+		case f.Type == table.Float64 && math.IsNaN(math.Float64frombits(uint64(v.Int))):
+			v.Int = int64(math.Float64bits(math.NaN()))
+		case f.Type == table.Struct:
+			v.List = forJSON(f.Fields, v.List)
+		}
+	}
+	return out
+}
+
+func TestAppendJSON(t *testing.T) {
+	schema := &table.Schema{Fields: []table.Field{
+		{Name: "i", Type: table.Int64}, {Name: "f", Type: table.Float64}, {Name: "n", Type: table.Numeric}, {Name: "b", Type: table.Bytes},
+		{Name: "ts", Type: table.Timestamp}, {Name: "dt", Type: table.DateTime}, {Name: "d", Type: table.Date}, {Name: "t", Type: table.Time},
+		{Name: "iv", Type: table.Interval}, {Name: "j", Type: table.JSON}, {Name: "r", Type: table.Range, Range: table.Date},
+		{Name: "l", Type: table.String, Mode: table.Repeated}, {Name: "s", Type: table.Struct, Fields: col(table.Bool)}, {Name: "g", Type: table.Geography},
+	}}
+	values := []row.Value{
+		{Int: math.MinInt64}, rowtest.Float(1e21), rowtest.Decimal(table.Numeric, "-1.2500"), rowtest.Text("hi"),
+		{Int: -1}, {Int: 1_500_000}, {Int: -1}, {Int: 3723456789},
+		rowtest.List(row.Value{Int: -14}, row.Value{Int: 3}, row.Value{Int: 1_500_000}), rowtest.Text(`{ "a" : [1, "x y"] }`), rowtest.List(row.Value{Int: 0}, rowtest.Null),
+		{}, rowtest.List(rowtest.Null), rowtest.Text("POINT(1 2)"),
+	}
+	for _, c := range []struct {
+		o    WriteOptions
+		want string
+	}{
+		{WriteOptions{}, `{"i":-9223372036854775808,"f":1e+21,"n":-1.25,"b":"aGk=","ts":"1969-12-31T23:59:59.999999Z","dt":"1970-01-01T00:00:01.500",` +
+			`"d":"1969-12-31","t":"01:02:03.456789","iv":"-1-2 3 0:0:1.500","j":{"a":[1,"x y"]},"r":{"start":"1970-01-01","end":null},"l":[],"s":{},"g":"POINT(1 2)"}`},
+		{WriteOptions{Nulls: true, OmitEmptyLists: true}, `{"i":-9223372036854775808,"f":1e+21,"n":-1.25,"b":"aGk=","ts":"1969-12-31T23:59:59.999999Z","dt":"1970-01-01T00:00:01.500",` +
+			`"d":"1969-12-31","t":"01:02:03.456789","iv":"-1-2 3 0:0:1.500","j":{"a":[1,"x y"]},"r":{"start":"1970-01-01","end":null},"s":{"c":null},"g":"POINT(1 2)"}`},
+	} {
+		got, err := NewWriter(c.o).AppendJSON(nil, &row.Row{Schema: schema, Values: values})
+		if err != nil || string(got) != c.want {
+			t.Errorf("%+v writes\n%s, %v, want\n%s", c.o, got, err, c.want)
+		}
+	}
+}
+
+func TestAppendJSONOfKeys(t *testing.T) {
+	schema := &table.Schema{Fields: []table.Field{{Name: "s", Type: table.Struct, Fields: []table.Field{{Name: "plus_1", Type: table.Int64}}}, {Name: "x", Type: table.Int64}}}
+	w := NewWriter(WriteOptions{Keys: &Keys{Names: []string{"s", "a\"b"}, Members: []*Keys{{Names: []string{"+1"}}, nil}}})
+	got, err := w.AppendJSON(nil, &row.Row{Schema: schema, Values: []row.Value{rowtest.List(row.Value{Int: 1}), {Int: 2}}})
+	if want := `{"s":{"+1":1},"a\"b":2}`; err != nil || string(got) != want {
+		t.Errorf("%s, %v, want %s", got, err, want)
+	}
+	if _, err := w.AppendJSON(nil, &row.Row{Schema: benchSchema}); kindOf(t, err) != row.KindSchema {
+		t.Errorf("keys of another schema: %v, want %s", err, row.KindSchema)
+	}
+}
+
+func TestAppendJSONRefuses(t *testing.T) {
+	nested := []table.Field{{Name: "s", Type: table.Struct, Mode: table.Repeated, Fields: []table.Field{{Name: "r", Type: table.Range, Range: table.Date}}}}
+	day := func(v int64) row.Value { return row.Value{Int: v} }
+	for _, c := range []struct {
+		name   string
+		fields []table.Field
+		values []row.Value
+		path   string
+	}{
+		{"values missing", col(table.Int64), nil, ""},
+		{"members missing", []table.Field{{Name: "s", Type: table.Struct, Fields: col(table.Int64)}}, []row.Value{rowtest.List()}, "s"},
+		{"date", col(table.Date), []row.Value{day(row.MaxDays + 1)}, "c"},
+		{"time", col(table.Time), []row.Value{day(-1)}, "c"},
+		{"datetime", col(table.DateTime), []row.Value{day(row.MaxMicros + 1)}, "c"},
+		{"timestamp", col(table.Timestamp), []row.Value{day(row.MinMicros - 1)}, "c"},
+		{"text", col(table.String), []row.Value{rowtest.Text("\xff")}, "c"},
+		{"JSON", col(table.JSON), []row.Value{rowtest.Text("{")}, "c"},
+		{"two JSON values", col(table.JSON), []row.Value{rowtest.Text("1 2")}, "c"},
+		{"JSON with a line end", col(table.JSON), []row.Value{rowtest.Text("\"a\nb\"")}, "c"},
+		{"decimal", col(table.Numeric), []row.Value{{Bytes: make([]byte, 40), Int: 99}}, "c"},
+		{"long decimal", col(table.Numeric), []row.Value{{Bytes: append([]byte{1}, make([]byte, 40)...), Int: 9}}, "c"},
+		{"interval", col(table.Interval), []row.Value{rowtest.List()}, "c"},
+		{"range", []table.Field{{Name: "c", Type: table.Range, Range: table.Date}}, []row.Value{rowtest.List()}, "c"},
+		{"null element", listOf(table.Int64), elements(day(1), rowtest.Null), "c[1]"},
+		{"deep", nested, elements(rowtest.List(rowtest.Null), rowtest.List(rowtest.List(rowtest.Null, day(row.MaxDays+1)))), "s[1].r.end"},
+	} {
+		_, err := NewWriter(WriteOptions{}).AppendJSON(nil, &row.Row{Schema: &table.Schema{Fields: c.fields}, Values: c.values})
+		var e *row.Error
+		if !errors.As(err, &e) || e.Kind != row.KindDecode || e.Path != c.path {
+			t.Errorf("%s: %v, want %s at %q", c.name, err, row.KindDecode, c.path)
+		}
+	}
+}
+
+func TestDeserializer(t *testing.T) {
+	d := NewDeserializer(func(doc []byte) string { return string(doc) }, WriteOptions{})
+	var got []string
+	emit := func(s string) error { got = append(got, s); return nil }
+	r := &row.Row{Schema: &table.Schema{Fields: col(table.Int64)}, Values: whole(5)}
+	for range 2 {
+		if err := d.Deserialize(r, emit); err != nil {
+			t.Fatal(err)
+		}
+		r.Values[0].Int++
+	}
+	if diff := cmp.Diff([]string{`{"c":5}`, `{"c":6}`}, got); diff != "" {
+		t.Errorf("records (-want +got):\n%s", diff)
+	}
+	if err := d.Deserialize(r, func(string) error { return row.ErrEmitterClosed }); !errors.Is(err, row.ErrEmitterClosed) {
+		t.Errorf("%v, want the error of emit", err)
+	}
+	r.Values = nil
+	if err := d.Deserialize(r, emit); kindOf(t, err) != row.KindDecode {
+		t.Errorf("%v, want %s", err, row.KindDecode)
+	}
+}
+
+func BenchmarkAppendJSON(b *testing.B) {
+	s, err := New(itself, Fixed(benchSchema), Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	data, err := s.AppendRow(nil, table.Destination{}, []byte(benchLine))
+	if err != nil {
+		b.Fatal(err)
+	}
+	d, err := row.NewDecoder(benchSchema)
+	if err != nil {
+		b.Fatal(err)
+	}
+	r, err := d.Decode(data)
+	if err != nil {
+		b.Fatal(err)
+	}
+	w := NewWriter(WriteOptions{})
+	b.SetBytes(int64(len(benchLine)))
+	var buf []byte
+	for b.Loop() {
+		if buf, err = w.AppendJSON(buf[:0], r); err != nil {
+			b.Fatal(err)
+		}
+	}
+	reportRows(b)
+}
