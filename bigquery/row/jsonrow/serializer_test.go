@@ -108,17 +108,18 @@ func TestAppendRowAllocatesNothing(t *testing.T) {
 		{"inferred", inferred.Mapping, Options{}, `{"a":{"b":[{"c":"x"},{"c":"y"}]},"at":"2026-07-26T01:02:03Z","f":0.1}`},
 		{"rest", inferred.Mapping, Options{}, `{"new":1,"a":{"b":[{"c":"x"},{"d":{ "e":1 }}],"/~":null}}`},
 	} {
-		s, err := New(itself, c.m, c.o)
+		pl, err := compile(c.m, c.o)
 		if err != nil {
 			t.Fatal(err)
 		}
+		p := &parser{options: &c.o} // the pool that holds them forgets some under the race detector
 		doc, buf := []byte(c.doc), make([]byte, 0, 1<<14)
 		n := testing.AllocsPerRun(100, func() {
-			if _, err := s.AppendRow(buf, table.Destination{}, doc); err != nil {
+			if _, err := p.row(pl, buf, doc); err != nil {
 				t.Fatalf("%s: %v", c.name, err)
 			}
 		})
-		if n >= 1 { // the pool may be emptied by a collection in between
+		if n != 0 {
 			t.Errorf("%s: %v allocations a row, want none", c.name, n)
 		}
 	}
