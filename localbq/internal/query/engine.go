@@ -28,6 +28,9 @@ type Restriction interface {
 	// Rows answers the indices of the rows of batch that match, in ascending order. The batch has the columns that the
 	// restriction was compiled for, in the layout of schema.Schema.Arrow.
 	Rows(ctx context.Context, batch arrow.RecordBatch) ([]int32, error)
+
+	// Uses reports whether the restriction looks at a column, named without regard to case.
+	Uses(column string) bool
 }
 
 // Statement is one statement and what it means by the names it leaves short.

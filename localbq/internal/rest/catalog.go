@@ -27,7 +27,7 @@ func (c *catalog) Table(_ context.Context, ref query.Ref, asOf time.Time) (*quer
 	if err != nil {
 		return nil, err
 	}
-	if c.server.Denied != nil && c.server.Denied(c.principal, "bigquery.tables.getData", at.Path()) {
+	if !query.MayRead(c.principal, ref.Project, ref.Dataset) || c.server.Denied != nil && c.server.Denied(c.principal, "bigquery.tables.getData", at.Path()) {
 		return nil, refusal.New(refusal.AccessDenied,
 			"Access Denied: Table %s: User does not have permission to query table %s, or perhaps it does not exist.", at, at)
 	}
@@ -39,7 +39,7 @@ func (c *catalog) Table(_ context.Context, ref query.Ref, asOf time.Time) (*quer
 		return nil, err
 	}
 	return &query.Table{
-		Ref: ref, Schema: snapshot.Info.Schema, Rows: snapshot.NumRows(), PartitionColumn: partitionColumn(snapshot.Info),
+		Ref: ref, Schema: snapshot.Info.Schema, Rows: snapshot.NumRows(), PartitionColumn: query.RequiredFilter(snapshot.Info.Definition),
 		Batches: func() ([]arrow.RecordBatch, error) { return parts(snapshot), nil },
 	}, nil
 }
@@ -57,17 +57,4 @@ func parts(s *store.Snapshot) []arrow.RecordBatch {
 		out[i] = p.Batch
 	}
 	return out
-}
-
-// partitionColumn is what a query has to filter by; "" where the table asks for none.
-func partitionColumn(info *store.Info) string {
-	switch {
-	case !info.RequirePartitionFilter:
-		return ""
-	case info.Ranges != nil:
-		return info.Ranges.Field
-	case info.Partition != nil && info.Partition.Field != "":
-		return info.Partition.Field
-	}
-	return "_PARTITIONTIME"
 }
