@@ -8,6 +8,7 @@ import (
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/reflection"
 
+	"github.com/millrace-dev/millrace/localbq/internal/readapi"
 	"github.com/millrace-dev/millrace/localbq/internal/rest"
 	"github.com/millrace-dev/millrace/localbq/internal/watch"
 	"github.com/millrace-dev/millrace/localbq/internal/writeapi"
@@ -61,6 +62,15 @@ func (i *Instance) newGRPC() *grpc.Server {
 	})
 	write.Register(s)
 	i.services = append(i.services, func() error { write.Close(); return nil })
+
+	limits := i.config.Profile.Limits
+	read := readapi.New(readapi.Deps{
+		Store: i.store, Clock: i.config.Clock, Profile: i.config.Profile, Seed: i.config.Seed, Denied: i.config.denied(),
+		Limits:  readapi.Limits{SplitBytes: limits.ReadSplitBytes, BlockBytes: limits.ReadBlockBytes, BlockRows: limits.ReadBlockRows},
+		Queries: i.config.Queries, NoQueries: noQueries,
+	})
+	read.Register(s)
+	i.services = append(i.services, func() error { read.Close(); return nil })
 
 	grpc_health_v1.RegisterHealthServer(s, health.NewServer())
 	reflection.Register(s)

@@ -24,6 +24,12 @@ type Limits struct {
 	RowErrors int
 	// AppendIdle is how long an AppendRows call may be silent before the service ends it; 0 is 600 s.
 	AppendIdle time.Duration
+	// ReadSplitBytes is the size of the selected columns up to which a read session has one stream; a larger one has a
+	// stream for each 66/240 of it. 0 is 240 MiB.
+	ReadSplitBytes int64
+	// ReadBlockBytes and ReadBlockRows bound one response of ReadRows, which holds at least one row; 0 is 4 MiB and 16,384
+	// rows.
+	ReadBlockBytes, ReadBlockRows int64
 }
 
 // Windows are how long a change takes to arrive. Each is drawn anew for each table or change, from the seeded generator.
