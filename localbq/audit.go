@@ -126,14 +126,23 @@ func compare(seen map[string]int, expected []string) (out Exactly) {
 
 // wrote accounts for rows that came by another way than AppendRows.
 func (i *Instance) wrote(t *store.Table, w store.Written) {
-	base := audit.Record{RPC: "write", Table: t.Ref().Path(), Instance: t.Instance(), Code: "OK", Before: w.Before, After: w.After}
+	for _, r := range effects(t, w) {
+		r.RPC, r.Code = "write", "OK"
+		i.audit.Begin(r).Done(audit.Sent)
+	}
+}
+
+// effects are what a write did to a table, as records: rows taken away, then rows added.
+func effects(t *store.Table, w store.Written) (out []audit.Record) {
+	base := audit.Record{Table: t.Ref().Path(), Instance: t.Instance(), Before: w.Before, After: w.After}
 	if w.Removed > 0 {
 		removed := base
 		removed.Effect, removed.Count = audit.Removed, w.First
-		i.audit.Begin(removed).Done(audit.Sent)
+		out = append(out, removed)
 	}
 	if w.Count > 0 {
 		base.Effect, base.First, base.Count = audit.Visible, w.First, w.Count
-		i.audit.Begin(base).Done(audit.Sent)
+		out = append(out, base)
 	}
+	return out
 }

@@ -22,6 +22,15 @@ type (
 	QueryEngine = query.Engine
 	// Mode is how much a table keeps of what is written to it.
 	Mode = store.Mode
+	// Sync says when writes are forced to the disk.
+	Sync = store.Sync
+)
+
+// When writes are forced to the disk.
+const (
+	SyncNone     = store.SyncNone     // when the system sees fit
+	SyncInterval = store.SyncInterval // every second
+	SyncAlways   = store.SyncAlways   // before they are acknowledged
 )
 
 // The modes of tables. Reads of a table that keeps no rows are refused.
@@ -49,6 +58,13 @@ type Config struct {
 	// RESTAddr and GRPCAddr are host:port; "" is 127.0.0.1:0, a free port. A host that is not the loopback interface opens
 	// the service to whoever can reach it, with no credential checked; that is logged as a warning.
 	RESTAddr, GRPCAddr string
+
+	// Dir is a folder that everything is kept in and that outlives the process; "" keeps it in memory only. It is made if it
+	// is not there. One instance at a time can have it.
+	Dir string
+	// Sync says what of the folder survives the end of the machine. What has been acknowledged survives the end of the
+	// process, however it ends, with any of them.
+	Sync Sync
 
 	// AutoCreateDataset makes a dataset, in US, the first time a table is created in it.
 	AutoCreateDataset bool

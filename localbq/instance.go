@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"path/filepath"
 	"sync"
 
 	"google.golang.org/api/option"
@@ -81,14 +82,45 @@ func (i *Instance) open() error {
 	c := &i.config
 	var err error
 	i.faults = fault.NewRules(c.Clock, c.Seed, &i.conns)
-	i.audit, err = audit.Open(audit.Options{Clock: c.Clock, MaxBytes: c.Audit.MaxBytes, CountsOnly: c.Audit.CountsOnly})
+	options := store.Options{
+		Clock: c.Clock, AutoCreateDataset: c.AutoCreateDataset, Check: decode.CheckDefaults, Mode: c.mode, Wrote: i.wrote,
+		Dir: c.Dir, Sync: c.Sync, Logger: c.Logger,
+		Locked: i.openAudit, Recovered: i.recovered, Trimming: func() error { return i.audit.Flush() },
+	}
+	if c.Dir == "" {
+		if err := i.openAudit(); err != nil {
+			return err
+		}
+	}
+	i.store, err = store.Open(options)
 	if err != nil {
 		return err
 	}
-	i.store, err = store.Open(store.Options{
-		Clock: c.Clock, AutoCreateDataset: c.AutoCreateDataset, Check: decode.CheckDefaults, Mode: c.mode, Wrote: i.wrote,
-	})
+	if r := i.store.Recovery(); r.Changes > 0 || r.CutBytes > 0 {
+		c.Logger.Info("local BigQuery replayed its log", "folder", c.Dir, "changes", r.Changes, "rows", r.Rows, "cutBytes", r.CutBytes)
+	}
+	return nil
+}
+
+// openAudit opens the audit log, in the folder if there is one.
+func (i *Instance) openAudit() error {
+	o := audit.Options{Clock: i.config.Clock, MaxBytes: i.config.Audit.MaxBytes, CountsOnly: i.config.Audit.CountsOnly}
+	if i.config.Dir != "" {
+		o.Path = filepath.Join(i.config.Dir, "audit.jsonl")
+	}
+	var err error
+	i.audit, err = audit.Open(o)
 	return err
+}
+
+// recovered accounts for rows that an earlier process had written, if it did not get to it.
+func (i *Instance) recovered(note []byte, t *store.Table, w store.Written) error {
+	for _, r := range effects(t, w) {
+		if err := i.audit.Recovered(note, r); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // serve opens both listeners and answers on them.

@@ -40,8 +40,14 @@ type Log struct {
 	dropped int64 // complete records that neither memory nor a file holds any more
 	file    *os.File
 	written int64          // bytes of the file that are whole lines
-	seen    map[int64]bool // After of the records with visible rows that the file holds from an earlier process
+	seen    map[effectAt]bool // of the records that the file holds from earlier processes
 	failed  error          // why the file takes no more
+}
+
+// effectAt names what happened at a version of the store.
+type effectAt struct {
+	effect Effect
+	after  int64
 }
 
 // Open makes a log. A file that is there already is gone on with: a torn last line is cut off.
@@ -67,12 +73,12 @@ func (l *Log) open() error {
 	if err != nil {
 		return err
 	}
-	l.file, l.seen = file, map[int64]bool{}
+	l.file, l.seen = file, map[effectAt]bool{}
 	err = readLines(file, func(r *Record, size int64) {
 		l.seq = max(l.seq, r.Seq)
 		l.written += size
-		if r.Effect == Visible {
-			l.seen[r.After] = true
+		if r.Effect != None {
+			l.seen[effectAt{r.Effect, r.After}] = true
 		}
 	})
 	if err == nil {
@@ -203,25 +209,28 @@ func (l *Log) trim() {
 	}
 }
 
-// Recovered adds the record of rows that the store found in its log and that an earlier process did not write down. note is
-// what Event.Note gave; the arguments say which rows became visible.
-func (l *Log) Recovered(note []byte, instance, first, count, before, after int64) error {
+// Recovered adds the record of rows that the store found in its log, unless an earlier process has written it down. note is
+// what Event.Note gave, or nil; r says which rows became visible, or were removed.
+func (l *Log) Recovered(note []byte, r Record) error {
 	l.mu.Lock()
-	known := l.seen[after]
+	known := l.seen[effectAt{r.Effect, r.After}]
 	l.mu.Unlock()
-	if known || note == nil {
+	if known {
 		return nil
 	}
-	var r Record
-	if err := json.Unmarshal(note, &r); err != nil {
-		return fmt.Errorf("audit log: note of version %d: %w", after, err)
+	asked := r
+	asked.Time, asked.Wall = l.options.Clock.Now().UTC(), time.Now().UTC()
+	if note != nil {
+		if err := json.Unmarshal(note, &asked); err != nil {
+			return fmt.Errorf("audit log: note of version %d: %w", r.After, err)
+		}
 	}
-	at, wall := r.Time, r.Wall
-	e := l.Begin(r)
-	e.Update(func(r *Record) {
-		r.Time, r.Wall = at, wall
-		r.Effect, r.Instance, r.First, r.Count, r.Before, r.After = Visible, instance, first, count, before, after
-		r.Note = "recovered"
+	at, wall := asked.Time, asked.Wall
+	e := l.Begin(asked)
+	e.Update(func(record *Record) {
+		record.Time, record.Wall, record.Note = at, wall, "recovered"
+		record.Effect, record.Table, record.Instance = r.Effect, r.Table, r.Instance
+		record.First, record.Count, record.Before, record.After = r.First, r.Count, r.Before, r.After
 	})
 	e.Done(Lost)
 	return nil
@@ -236,7 +245,7 @@ func (l *Log) Flush() error {
 		return nil
 	}
 	for _, r := range l.records {
-		if r.Fate == Pending && r.Effect == Visible {
+		if r.Fate == Pending && r.Effect != None {
 			l.write(r)
 		}
 	}

@@ -23,6 +23,10 @@ func (d *Dataset) stamp(version int64) {
 	d.ETag, d.Modified = etag(version), TimeOf(version)
 }
 
+func (c *createDataset) append(buf []byte, version int64) []byte {
+	return catalogRecord{Op: opPutDataset, Version: version, Dataset: c.dataset}.append(buf)
+}
+
 func (c *createDataset) publish(s *Store, _ int64) {
 	s.catalog.Lock()
 	defer s.catalog.Unlock()
@@ -60,6 +64,10 @@ func (c *updateDataset) prepare(s *Store, version int64) error {
 	return nil
 }
 
+func (c *updateDataset) append(buf []byte, version int64) []byte {
+	return catalogRecord{Op: opPutDataset, Version: version, Dataset: c.dataset}.append(buf)
+}
+
 func (c *updateDataset) publish(s *Store, _ int64) {
 	s.catalog.Lock()
 	defer s.catalog.Unlock()
@@ -87,6 +95,10 @@ func (c *deleteDataset) prepare(s *Store, _ int64) error {
 		return refusal.New(refusal.ResourceInUse, "Dataset %s is still in use", c.ref)
 	}
 	return nil
+}
+
+func (c *deleteDataset) append(buf []byte, version int64) []byte {
+	return catalogRecord{Op: opDeleteDataset, Version: version, Ref: new(c.ref.Table(""))}.append(buf)
 }
 
 func (c *deleteDataset) publish(s *Store, _ int64) {
@@ -123,6 +135,12 @@ func (c *createTable) prepare(s *Store, version int64) error {
 		c.table.mode = s.options.Mode(c.ref)
 	}
 	return nil
+}
+
+func (c *createTable) append(buf []byte, version int64) []byte {
+	return catalogRecord{
+		Op: opPutTable, Version: version, Ref: &c.ref, Instance: version, Info: c.table.infos[0], Mode: c.table.mode,
+	}.append(buf)
 }
 
 func (c *createTable) publish(s *Store, _ int64) {
@@ -195,6 +213,10 @@ func samePartitioning(a, b *schema.Definition) bool {
 	return a.Partition == nil || a.Partition.Type == b.Partition.Type && a.Partition.Field == b.Partition.Field
 }
 
+func (c *updateTable) append(buf []byte, version int64) []byte {
+	return catalogRecord{Op: opPutTable, Version: version, Ref: &c.ref, Instance: c.table.instance, Info: c.info}.append(buf)
+}
+
 func (c *updateTable) publish(*Store, int64) {
 	c.table.mu.Lock()
 	defer c.table.mu.Unlock()
@@ -206,6 +228,10 @@ type deleteTable struct{ ref TableRef }
 func (c *deleteTable) prepare(s *Store, _ int64) error {
 	_, err := s.Table(c.ref)
 	return err
+}
+
+func (c *deleteTable) append(buf []byte, version int64) []byte {
+	return catalogRecord{Op: opDeleteTable, Version: version, Ref: &c.ref}.append(buf)
 }
 
 func (c *deleteTable) publish(s *Store, _ int64) {
@@ -226,6 +252,10 @@ func (c *setMode) prepare(s *Store, _ int64) error {
 	var err error
 	c.table, err = s.Table(c.ref)
 	return err
+}
+
+func (c *setMode) append(buf []byte, version int64) []byte {
+	return catalogRecord{Op: opMode, Version: version, Ref: &c.ref, Mode: c.mode}.append(buf)
 }
 
 func (c *setMode) publish(*Store, int64) {

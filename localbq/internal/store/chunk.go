@@ -8,8 +8,6 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
-
-	"github.com/millrace-dev/millrace/localbq/internal/schema"
 )
 
 const (
@@ -25,11 +23,13 @@ const (
 type chunk struct {
 	first  int64 // id of its first row
 	rows   int64
-	schema *schema.Schema // the pieces' shape
+	info   *Info // the definition that the pieces are shaped by
 	pieces []piece
 	marks  []mark
 	// diedAt is the version that took all its rows away; 0 while they live.
 	diedAt int64
+	// extents are where on disk its rows are, from the front; what they leave over is in the log only.
+	extents []extent
 }
 
 // piece is a batch of at least one row.

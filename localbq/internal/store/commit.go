@@ -7,6 +7,8 @@ type change interface {
 	// prepare decides whether the change happens and settles everything about it; an error is the refusal, and the change
 	// is then forgotten.
 	prepare(s *Store, version int64) error
+	// append adds to buf what the log keeps of it.
+	append(buf []byte, version int64) []byte
 	// publish makes it visible. It cannot fail.
 	publish(s *Store, version int64)
 }
@@ -59,12 +61,12 @@ func (s *Store) drain() {
 func (s *Store) commitGroup(group []*ticket) {
 	for _, t := range group {
 		t.done = true
-		if t.err = s.broken; t.err != nil {
-			continue
+		if t.err = s.broken; t.err == nil {
+			t.version = s.nextVersion()
+			t.err = t.change.prepare(s, t.version)
 		}
-		t.version = s.nextVersion()
-		t.err = t.change.prepare(s, t.version)
 	}
+	s.write(group)
 	for _, t := range group {
 		if t.err == nil {
 			t.change.publish(s, t.version)
@@ -72,6 +74,45 @@ func (s *Store) commitGroup(group []*ticket) {
 		}
 	}
 }
+
+// write puts the changes that are to happen into the log, in one write. If that fails none of them happens, and nothing
+// will from now on.
+func (s *Store) write(group []*ticket) {
+	if s.log == nil || s.broken != nil {
+		return
+	}
+	s.frames = s.frames[:0]
+	for _, t := range group {
+		if t.err == nil {
+			var start int
+			s.frames, start = beginFrame(s.frames)
+			s.frames = endFrame(t.change.append(s.frames, t.version), start)
+		}
+	}
+	if len(s.frames) == 0 {
+		return
+	}
+	if s.broken = s.log.write(s.frames); s.broken != nil {
+		for _, t := range group {
+			if t.err == nil {
+				t.err = s.broken
+			}
+		}
+		return
+	}
+	if s.log.size >= s.options.CheckpointBytes {
+		select {
+		case s.full <- struct{}{}:
+		default: // asked for already
+		}
+	}
+	if cap(s.frames) > maxIdleFrames {
+		s.frames = nil
+	}
+}
+
+// maxIdleFrames is the memory that is kept between commits, in bytes.
+const maxIdleFrames = 4 << 20
 
 // nextVersion is the clock's microseconds, or one more than the last version where the clock has not moved on.
 func (s *Store) nextVersion() int64 {

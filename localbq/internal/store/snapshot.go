@@ -99,7 +99,7 @@ func (s *Snapshot) add(c *chunk, rows int64) {
 		if n < batch.NumRows() {
 			batch = batch.NewSlice(0, n)
 		}
-		s.parts = append(s.parts, Part{First: id, Batch: conform(batch, c.schema, s.Info.Schema)})
+		s.parts = append(s.parts, Part{First: id, Batch: conform(batch, c.info.Schema, s.Info.Schema)})
 		id += n
 		rows -= n
 		s.rows += n

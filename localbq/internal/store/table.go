@@ -112,6 +112,11 @@ type Written struct {
 // Write commits rows. It refuses a table that has been dropped.
 func (t *Table) Write(r Rows) (Written, error) {
 	w := &write{table: t, Rows: r}
+	if t.store.log != nil {
+		for _, b := range r.Batches {
+			w.encoded = appendBatch(w.encoded, b)
+		}
+	}
 	commit := t.store.commitRows
 	if r.Definition != nil {
 		if err := t.store.checkDefinition(r.Definition); err != nil {
@@ -131,7 +136,16 @@ func (t *Table) Write(r Rows) (Written, error) {
 type write struct {
 	Rows
 	table   *Table
+	encoded []byte // the batches, for the log
 	written Written
+}
+
+// shape is the schema of the batches.
+func (w *write) shape() *schema.Schema {
+	if w.Definition != nil {
+		return w.Definition.Schema
+	}
+	return w.Info.Schema
 }
 
 func (w *write) prepare(_ *Store, version int64) error {
@@ -151,6 +165,17 @@ func (w *write) prepare(_ *Store, version int64) error {
 		w.Count += b.NumRows()
 	}
 	return nil
+}
+
+func (w *write) append(buf []byte, version int64) []byte {
+	r := rowsRecord{
+		instance: w.table.instance, version: version, count: w.Count, truncate: w.Truncate, note: w.Note,
+		definition: w.Definition, batches: w.encoded, batchCount: len(w.Batches),
+	}
+	if w.Info != nil {
+		r.number = w.Info.Number
+	}
+	return r.append(buf)
 }
 
 func (w *write) publish(_ *Store, version int64) {
@@ -189,9 +214,13 @@ func (t *Table) append(shape *Info, batches []arrow.RecordBatch, version int64) 
 		t.bytes += logicalBytes(shape.Schema, b)
 		b = conform(b, shape.Schema, current.Schema)
 		for b.NumRows() > 0 {
-			c := t.open(current.Schema, id)
+			c := t.open(current, id)
 			n := min(b.NumRows(), maxChunkRows-c.rows)
-			c.add(b.NewSlice(0, n), version)
+			if n == b.NumRows() {
+				c.add(b, version)
+			} else {
+				c.add(b.NewSlice(0, n), version)
+			}
 			b = b.NewSlice(n, b.NumRows())
 			id += n
 		}
@@ -199,14 +228,14 @@ func (t *Table) append(shape *Info, batches []arrow.RecordBatch, version int64) 
 }
 
 // open is the chunk that the row of that id goes into.
-func (t *Table) open(shape *schema.Schema, id int64) *chunk {
+func (t *Table) open(info *Info, id int64) *chunk {
 	if n := len(t.chunks); n > 0 {
 		last := t.chunks[n-1]
-		if !last.full() && last.diedAt == 0 && last.schema == shape && last.first+last.rows == id {
+		if !last.full() && last.diedAt == 0 && last.info == info && last.first+last.rows == id {
 			return last
 		}
 	}
-	c := &chunk{first: id, schema: shape}
+	c := &chunk{first: id, info: info}
 	t.chunks = append(t.chunks, c)
 	return c
 }

@@ -1,0 +1,254 @@
+package store
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+)
+
+// A checkpoint lets the log begin anew. It is one frame of JSON: the catalog, and for each table its chunks with the places
+// of their rows in data files. Rows are written to data files once; a chunk that has grown since the last checkpoint gets
+// another extent.
+
+const (
+	checkpointMagic = "millchk1"
+	dataMagic       = "milldat1"
+)
+
+// extent is a run of a chunk's rows on disk: one frame of a data file.
+type extent struct {
+	File   int   `json:"file"`
+	Offset int64 `json:"offset"`
+	Rows   int64 `json:"rows"`
+}
+
+type checkpointState struct {
+	Version  int64          `json:"version"`
+	Datasets []datasetState `json:"datasets"`
+}
+
+type datasetState struct {
+	Dataset *Dataset     `json:"dataset"`
+	Tables  []tableState `json:"tables"`
+}
+
+type tableState struct {
+	Instance int64        `json:"instance"`
+	Infos    []*Info      `json:"infos"`
+	Mode     Mode         `json:"mode,omitempty"`
+	Rows     int64        `json:"rows,omitempty"`
+	Dead     int64        `json:"dead,omitempty"`
+	Bytes    int64        `json:"bytes,omitempty"`
+	Touched  int64        `json:"touched,omitempty"`
+	Chunks   []chunkState `json:"chunks,omitempty"`
+}
+
+type chunkState struct {
+	First   int64      `json:"first"`
+	Number  int        `json:"number"` // of the definition
+	Marks   [][2]int64 `json:"marks"`  // version, rows
+	DiedAt  int64      `json:"diedAt,omitempty"`
+	Extents []extent   `json:"extents"`
+
+	chunk   *chunk  // the chunk itself
+	pending []piece // its pieces, until their rows are on disk
+	rows    int64
+}
+
+// checkpoint writes everything committed so far to the folder and starts the log anew. Commits go on meanwhile. Checkpoints
+// take turns: the goroutine of tend makes them, and Close behind it.
+func (s *Store) checkpoint() error {
+	state, segment, err := s.rotate()
+	if err != nil {
+		return err
+	}
+	number := s.manifest.Checkpoint + 1
+	if err := s.writeData(state, number); err != nil {
+		return fmt.Errorf("checkpoint: %w", err)
+	}
+	if s.options.Trimming != nil {
+		if err := s.options.Trimming(); err != nil {
+			return fmt.Errorf("checkpoint: %w", err)
+		}
+	}
+	if err := writeState(filepath.Join(s.options.Dir, checkpointName(number)), state); err != nil {
+		return fmt.Errorf("checkpoint: %w", err)
+	}
+	next := manifest{Format: manifestFormat, Checkpoint: number, Log: segment}
+	if err := next.write(s.options.Dir); err != nil {
+		return fmt.Errorf("checkpoint: %w", err)
+	}
+	s.manifest = next
+	state.settle()
+	return next.sweep(s.options.Dir, state.references())
+}
+
+// rotate captures the state between two commits and starts the segment that follows it.
+func (s *Store) rotate() (*checkpointState, int, error) {
+	s.committing.Lock()
+	defer s.committing.Unlock()
+	if s.broken != nil {
+		return nil, 0, s.broken
+	}
+	if err := s.log.rotate(); err != nil {
+		s.broken = fmt.Errorf("store log: %w", err)
+		return nil, 0, s.broken
+	}
+	return s.capture(), s.log.number, nil
+}
+
+// capture describes the store as it is. It copies lists, never rows.
+func (s *Store) capture() *checkpointState {
+	s.catalog.RLock()
+	defer s.catalog.RUnlock()
+	state := &checkpointState{Version: s.assigned}
+	for _, e := range s.datasets {
+		d := datasetState{Dataset: e.dataset}
+		for _, t := range e.tables {
+			d.Tables = append(d.Tables, t.capture(s.horizon()))
+		}
+		state.Datasets = append(state.Datasets, d)
+	}
+	return state
+}
+
+// horizon is the version that time travel cannot go behind.
+func (s *Store) horizon() int64 { return s.clock.Now().Add(-168 * time.Hour).UnixMicro() }
+
+func (t *Table) capture(horizon int64) tableState {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.forget(horizon)
+	state := tableState{
+		Instance: t.instance, Infos: t.infos, Mode: t.mode, Rows: t.rows, Dead: t.dead, Bytes: t.bytes, Touched: t.touched,
+	}
+	for _, c := range t.chunks {
+		cs := chunkState{
+			First: c.first, Number: c.info.Number, DiedAt: c.diedAt, chunk: c, rows: c.rows, pending: c.pieces,
+			Extents: c.extents[:len(c.extents):len(c.extents)],
+		}
+		for _, m := range c.marks {
+			cs.Marks = append(cs.Marks, [2]int64{m.version, m.rows})
+		}
+		state.Chunks = append(state.Chunks, cs)
+	}
+	return state
+}
+
+// forget drops the chunks that nobody can read any more.
+func (t *Table) forget(horizon int64) {
+	kept := t.chunks[:0:0]
+	for _, c := range t.chunks {
+		if c.diedAt == 0 || c.diedAt > horizon {
+			kept = append(kept, c)
+		}
+	}
+	t.chunks = kept
+}
+
+// each visits the chunks of all tables.
+func (s *checkpointState) each(f func(c *chunkState) error) error {
+	for i := range s.Datasets {
+		for j := range s.Datasets[i].Tables {
+			t := &s.Datasets[i].Tables[j]
+			for k := range t.Chunks {
+				if err := f(&t.Chunks[k]); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// writeData writes the rows that no data file has yet to one of that number.
+func (s *Store) writeData(state *checkpointState, number int) error {
+	f, err := os.OpenFile(filepath.Join(s.options.Dir, dataName(number)), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+	if err != nil {
+		return err
+	}
+	w := &dataWriter{file: f, number: number, at: magicBytes}
+	_, err = io.WriteString(f, dataMagic)
+	if err == nil {
+		err = state.each(w.chunk)
+	}
+	return errors.Join(err, f.Sync(), f.Close(), syncDir(s.options.Dir))
+}
+
+type dataWriter struct {
+	file   *os.File
+	number int
+	at     int64
+	buf    []byte
+}
+
+// chunk writes the rows of a chunk that its extents leave over.
+func (w *dataWriter) chunk(c *chunkState) error {
+	done := int64(0)
+	for _, e := range c.Extents {
+		done += e.Rows
+	}
+	var batches []arrow.RecordBatch
+	at := int64(0)
+	for _, p := range c.pending {
+		n := p.batch.NumRows()
+		switch {
+		case at >= done:
+			batches = append(batches, p.batch)
+		case at+n > done:
+			batches = append(batches, p.batch.NewSlice(done-at, n))
+		}
+		at += n
+	}
+	c.pending = nil
+	if len(batches) == 0 {
+		return nil
+	}
+	buf, start := beginFrame(w.buf[:0])
+	buf = endFrame(appendBatch(buf, concatenate(batches)), start)
+	if _, err := w.file.Write(buf); err != nil {
+		return err
+	}
+	c.Extents = append(c.Extents, extent{File: w.number, Offset: w.at, Rows: c.rows - done})
+	w.at += int64(len(buf))
+	w.buf = buf
+	return nil
+}
+
+func writeState(path string, state *checkpointState) error {
+	payload, err := json.Marshal(state)
+	if err != nil {
+		return err
+	}
+	buf, start := beginFrame([]byte(checkpointMagic))
+	return writeFile(path, endFrame(append(buf, payload...), start))
+}
+
+// settle tells the chunks where their rows are.
+func (s *checkpointState) settle() {
+	for _, d := range s.Datasets {
+		for _, t := range d.Tables {
+			for _, c := range t.Chunks {
+				c.chunk.extents = c.Extents // only checkpoints look at it, and they take turns
+			}
+		}
+	}
+}
+
+// references reports which data files hold rows of the state.
+func (s *checkpointState) references() func(data int) bool {
+	used := map[int]bool{}
+	_ = s.each(func(c *chunkState) error {
+		for _, e := range c.Extents {
+			used[e.File] = true
+		}
+		return nil
+	})
+	return func(data int) bool { return used[data] }
+}

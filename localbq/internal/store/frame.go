@@ -1,0 +1,100 @@
+package store
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+)
+
+// Files of the store are a magic of eight bytes and frames: length of the payload and its CRC32C, four bytes each, then the
+// payload, padded with zeros to a multiple of eight. So every payload starts at a multiple of eight.
+
+const (
+	magicBytes  = 8
+	headerBytes = 8
+	// maxFrame is far above what a request can make, and keeps a damaged length from asking for memory.
+	maxFrame = 1 << 30
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// errTorn is a frame that was not written to its end.
+var errTorn = errors.New("frame is not whole")
+
+// beginFrame makes room for a header. The payload is appended behind it, then endFrame is called with the same start.
+func beginFrame(buf []byte) (out []byte, start int) {
+	return append(buf, make([]byte, headerBytes)...), len(buf)
+}
+
+// endFrame pads the payload and fills in the header.
+func endFrame(buf []byte, start int) []byte {
+	payload := buf[start+headerBytes:]
+	binary.LittleEndian.PutUint32(buf[start:], uint32(len(payload)))
+	binary.LittleEndian.PutUint32(buf[start+4:], crc32.Checksum(payload, castagnoli))
+	return pad(buf)
+}
+
+func pad(buf []byte) []byte {
+	for len(buf)%8 != 0 {
+		buf = append(buf, 0)
+	}
+	return buf
+}
+
+// readFrame reads the frame at offset of a file of size bytes, and where the next one begins.
+func readFrame(r io.ReaderAt, offset, size int64) (payload []byte, next int64, err error) {
+	var header [headerBytes]byte
+	if offset+headerBytes > size {
+		return nil, 0, errTorn
+	}
+	if _, err := r.ReadAt(header[:], offset); err != nil {
+		return nil, 0, err
+	}
+	length := int64(binary.LittleEndian.Uint32(header[:]))
+	next = offset + headerBytes + (length+7)/8*8
+	if length == 0 || length > maxFrame || next > size {
+		return nil, 0, errTorn
+	}
+	payload = make([]byte, length)
+	if _, err := r.ReadAt(payload, offset+headerBytes); err != nil {
+		return nil, 0, err
+	}
+	if crc32.Checksum(payload, castagnoli) != binary.LittleEndian.Uint32(header[4:]) {
+		return nil, 0, errTorn
+	}
+	return payload, next, nil
+}
+
+// frames calls each with the payloads of a file, in order. It returns where the whole frames end, and errTorn if the file
+// goes on behind that.
+func frames(f *os.File, magic string, each func(payload []byte) error) (end int64, err error) {
+	info, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	size := info.Size()
+	if size < magicBytes { // killed while it was made
+		return 0, errTorn
+	}
+	var head [magicBytes]byte
+	if _, err := f.ReadAt(head[:], 0); err != nil {
+		return 0, err
+	}
+	if string(head[:]) != magic {
+		return 0, fmt.Errorf("%s: not a file of this kind and version: it begins with %q, expected %q", f.Name(), head[:], magic)
+	}
+	for end = magicBytes; end < size; {
+		payload, next, err := readFrame(f, end, size)
+		if err != nil {
+			return end, err
+		}
+		if err := each(payload); err != nil {
+			return end, fmt.Errorf("%s: frame at byte %d: %w", f.Name(), end, err)
+		}
+		end = next
+	}
+	return end, nil
+}

@@ -1,0 +1,127 @@
+package store
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/millrace-dev/millrace/localbq/internal/schema"
+)
+
+// The kinds of frames in the log, in the first byte of the payload.
+const (
+	frameCatalog = 1 // JSON of a catalogRecord, behind a byte
+	frameRows    = 2 // a rowsRecord
+)
+
+// catalogRecord is a change of the catalog, as its result: replaying it decides nothing.
+type catalogRecord struct {
+	Op       string    `json:"op"`
+	Version  int64     `json:"version"`
+	Dataset  *Dataset  `json:"dataset,omitempty"`  // put-dataset
+	Ref      *TableRef `json:"ref,omitempty"`      // of a table; a dataset's has no table
+	Instance int64     `json:"instance,omitempty"` // put-table, mode
+	Info     *Info     `json:"info,omitempty"`     // put-table
+	Mode     Mode      `json:"mode,omitempty"`     // put-table of a new table, mode
+}
+
+const (
+	opPutDataset    = "put-dataset"
+	opDeleteDataset = "delete-dataset"
+	opPutTable      = "put-table"
+	opDeleteTable   = "delete-table"
+	opMode          = "mode"
+)
+
+func (r catalogRecord) append(buf []byte) []byte {
+	b, err := json.Marshal(r)
+	if err != nil { // every field marshals
+		panic(fmt.Sprintf("store: catalog record: %v", err))
+	}
+	return append(append(buf, frameCatalog), b...)
+}
+
+// rowsRecord is a write of rows. Its head has a fixed size; notes, definition and batches follow.
+type rowsRecord struct {
+	instance, version, count int64
+	number                   int // of the definition that the batches are shaped by
+	truncate                 bool
+	note                     []byte
+	definition               *schema.Definition
+	batches                  []byte // encoded, one behind the other
+	batchCount               int
+}
+
+const rowsHead = 48
+
+// appendRows encodes a write.
+func (r *rowsRecord) append(buf []byte) []byte {
+	var definition []byte
+	if r.definition != nil {
+		var err error
+		if definition, err = json.Marshal(r.definition); err != nil { // every field marshals
+			panic(fmt.Sprintf("store: definition: %v", err))
+		}
+	}
+	head := [rowsHead]byte{0: frameRows, 1: 1}
+	if r.truncate {
+		head[2] = 1
+	}
+	binary.LittleEndian.PutUint32(head[4:], uint32(r.number))
+	binary.LittleEndian.PutUint64(head[8:], uint64(r.instance))
+	binary.LittleEndian.PutUint64(head[16:], uint64(r.version))
+	binary.LittleEndian.PutUint64(head[24:], uint64(r.count))
+	binary.LittleEndian.PutUint32(head[32:], uint32(len(r.note)))
+	binary.LittleEndian.PutUint32(head[36:], uint32(len(definition)))
+	binary.LittleEndian.PutUint32(head[40:], uint32(r.batchCount))
+	buf = append(buf, head[:]...)
+	buf = append(append(buf, r.note...), definition...)
+	return append(pad(buf), r.batches...)
+}
+
+// parseRows decodes the head of a write; batches are decoded once the table's schema is at hand.
+func parseRows(payload []byte) (*rowsRecord, error) {
+	if len(payload) < rowsHead || payload[1] != 1 {
+		return nil, fmt.Errorf("rows of an unknown format")
+	}
+	r := &rowsRecord{
+		truncate: payload[2] == 1,
+		number:   int(binary.LittleEndian.Uint32(payload[4:])),
+		instance: int64(binary.LittleEndian.Uint64(payload[8:])),
+		version:  int64(binary.LittleEndian.Uint64(payload[16:])),
+		count:    int64(binary.LittleEndian.Uint64(payload[24:])),
+	}
+	note, definition := int(binary.LittleEndian.Uint32(payload[32:])), int(binary.LittleEndian.Uint32(payload[36:]))
+	r.batchCount = int(binary.LittleEndian.Uint32(payload[40:]))
+	start := (rowsHead + note + definition + 7) / 8 * 8
+	if note < 0 || definition < 0 || start > len(payload)+7 || rowsHead+note+definition > len(payload) {
+		return nil, fmt.Errorf("rows are cut off")
+	}
+	if note > 0 {
+		r.note = payload[rowsHead : rowsHead+note]
+	}
+	if definition > 0 {
+		r.definition = &schema.Definition{}
+		if err := json.Unmarshal(payload[rowsHead+note:rowsHead+note+definition], r.definition); err != nil {
+			return nil, err
+		}
+	}
+	r.batches = payload[min(start, len(payload)):]
+	return r, nil
+}
+
+// decode reads the batches.
+func (r *rowsRecord) decode(s *arrow.Schema) ([]arrow.RecordBatch, error) {
+	in := batchReader{payload: r.batches}
+	var out []arrow.RecordBatch
+	for range r.batchCount {
+		b, err := in.batch(s)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, b)
+	}
+	return out, nil
+}

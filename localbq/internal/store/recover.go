@@ -1,0 +1,282 @@
+package store
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/apache/arrow-go/v18/arrow"
+)
+
+// Recovery says what a store found in its folder.
+type Recovery struct {
+	Checkpoint int   // number of the checkpoint read; 0 is none
+	Changes    int   // replayed from the log
+	Rows       int64 // of them, rows
+	// CutBytes is the end of the log that a killed process had not written to the last byte. Nothing of it was acknowledged.
+	CutBytes int64
+}
+
+// recover reads a folder: the checkpoint, then the log behind it.
+func (s *Store) recover() error {
+	var err error
+	if s.manifest, err = readManifest(s.options.Dir); err != nil {
+		return err
+	}
+	replay := &replay{store: s, instances: map[int64]*Table{}}
+	if s.manifest.Checkpoint > 0 {
+		if err := replay.checkpoint(s.manifest.Checkpoint); err != nil {
+			return err
+		}
+	}
+	last, err := replay.log(s.manifest.Log)
+	if err != nil {
+		return err
+	}
+	s.recovery = replay.found
+	s.recovery.Checkpoint = s.manifest.Checkpoint
+	s.version.Store(s.assigned)
+	s.log = &wal{dir: s.options.Dir, sync: s.options.Sync}
+	return s.log.create(last + 1)
+}
+
+// replay applies what is on disk to a new store. Nothing else runs meanwhile.
+type replay struct {
+	store     *Store
+	instances map[int64]*Table
+	found     Recovery
+}
+
+// log replays the segments from first on and returns the number of the last. Only the last may be torn; it is cut there.
+func (r *replay) log(first int) (last int, err error) {
+	last = first - 1
+	for number := first; ; number++ {
+		path := filepath.Join(r.store.options.Dir, segmentName(number))
+		f, err := os.OpenFile(path, os.O_RDWR, 0)
+		if errors.Is(err, os.ErrNotExist) {
+			return last, nil
+		}
+		if err != nil {
+			return 0, err
+		}
+		last = number
+		err = errors.Join(r.segment(f, number), f.Close())
+		if err != nil {
+			return 0, err
+		}
+	}
+}
+
+func (r *replay) segment(f *os.File, number int) error {
+	end, err := frames(f, walMagic, r.frame)
+	if !errors.Is(err, errTorn) {
+		return err
+	}
+	next := filepath.Join(r.store.options.Dir, segmentName(number+1))
+	if _, exists := os.Stat(next); exists == nil {
+		return fmt.Errorf("%s is damaged at byte %d, and the log goes on behind it in %s", f.Name(), end, next)
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	r.found.CutBytes = info.Size() - end
+	return f.Truncate(end)
+}
+
+func (r *replay) frame(payload []byte) error {
+	r.found.Changes++
+	switch payload[0] {
+	case frameCatalog:
+		var c catalogRecord
+		if err := json.Unmarshal(payload[1:], &c); err != nil {
+			return err
+		}
+		return r.catalog(&c)
+	case frameRows:
+		return r.rows(payload)
+	}
+	return fmt.Errorf("kind %d is unknown", payload[0])
+}
+
+func (r *replay) catalog(c *catalogRecord) error {
+	s := r.store
+	s.assigned = max(s.assigned, c.Version)
+	switch c.Op {
+	case opPutDataset:
+		e := s.datasets[c.Dataset.Ref]
+		if e == nil {
+			e = &datasetEntry{tables: map[string]*Table{}}
+			s.datasets[c.Dataset.Ref] = e
+		}
+		e.dataset = c.Dataset
+		return nil
+	case opDeleteDataset:
+		delete(s.datasets, c.Ref.DatasetRef())
+		return nil
+	}
+	e := s.datasets[c.Ref.DatasetRef()]
+	if e == nil {
+		return fmt.Errorf("%s of table %s, whose dataset is unknown", c.Op, c.Ref)
+	}
+	switch c.Op {
+	case opDeleteTable:
+		delete(e.tables, c.Ref.Table)
+		return nil
+	case opPutTable:
+		r.putTable(e, c)
+		return nil
+	case opMode:
+		if t := e.tables[c.Ref.Table]; t != nil {
+			t.mode = c.Mode
+			return nil
+		}
+	}
+	return fmt.Errorf("%s of table %s makes no sense", c.Op, c.Ref)
+}
+
+// putTable makes a table, or gives one its next definition.
+func (r *replay) putTable(e *datasetEntry, c *catalogRecord) {
+	t := e.tables[c.Ref.Table]
+	if t == nil || t.instance != c.Instance {
+		t = &Table{store: r.store, ref: *c.Ref, instance: c.Instance, mode: c.Mode}
+		e.tables[c.Ref.Table], r.instances[c.Instance] = t, t
+	}
+	t.infos = append(t.infos, c.Info)
+}
+
+func (r *replay) rows(payload []byte) error {
+	record, err := parseRows(payload)
+	if err != nil {
+		return err
+	}
+	t := r.instances[record.instance]
+	if t == nil {
+		return fmt.Errorf("rows of an unknown table (instance %d)", record.instance)
+	}
+	w := &write{table: t, Rows: Rows{Truncate: record.truncate, Definition: record.definition, Note: record.note, Count: record.count}}
+	if w.Definition == nil {
+		if record.number >= len(t.infos) {
+			return fmt.Errorf("rows of table %s are shaped by definition %d, which is unknown", t.ref, record.number)
+		}
+		w.Info = t.infos[record.number]
+	}
+	if w.Batches, err = record.decode(w.shape().Arrow()); err != nil {
+		return fmt.Errorf("rows of table %s: %w", t.ref, err)
+	}
+	r.store.assigned = max(r.store.assigned, record.version)
+	w.publish(r.store, record.version)
+	r.found.Rows += w.written.Count
+	if r.store.options.Recovered != nil {
+		return r.store.options.Recovered(record.note, t, w.written)
+	}
+	return nil
+}
+
+// checkpoint loads a checkpoint.
+func (r *replay) checkpoint(number int) error {
+	dir := r.store.options.Dir
+	f, err := os.Open(filepath.Join(dir, checkpointName(number)))
+	if err != nil {
+		return err
+	}
+	var state checkpointState
+	_, err = frames(f, checkpointMagic, func(payload []byte) error { return json.Unmarshal(payload, &state) })
+	if err := errors.Join(err, f.Close()); err != nil {
+		return fmt.Errorf("checkpoint %s: %w", f.Name(), err)
+	}
+	data := &dataReader{dir: dir, files: map[int]*os.File{}, sizes: map[int]int64{}}
+	r.store.assigned = state.Version
+	for i := range state.Datasets {
+		if err = r.dataset(&state.Datasets[i], data); err != nil {
+			break
+		}
+	}
+	return errors.Join(err, data.close())
+}
+
+func (r *replay) dataset(d *datasetState, data *dataReader) error {
+	e := &datasetEntry{dataset: d.Dataset, tables: map[string]*Table{}}
+	r.store.datasets[d.Dataset.Ref] = e
+	for i := range d.Tables {
+		ts := &d.Tables[i]
+		t := &Table{
+			store: r.store, ref: ts.Infos[0].Ref, instance: ts.Instance, infos: ts.Infos, mode: ts.Mode,
+			rows: ts.Rows, dead: ts.Dead, bytes: ts.Bytes, touched: ts.Touched,
+		}
+		for k := range ts.Chunks {
+			c, err := data.chunk(&ts.Chunks[k], ts.Infos)
+			if err != nil {
+				return fmt.Errorf("table %s: %w", t.ref, err)
+			}
+			t.chunks = append(t.chunks, c)
+		}
+		e.tables[t.ref.Table], r.instances[t.instance] = t, t
+	}
+	return nil
+}
+
+// dataReader reads rows back from data files, which it keeps open.
+type dataReader struct {
+	dir   string
+	files map[int]*os.File
+	sizes map[int]int64
+}
+
+func (d *dataReader) chunk(cs *chunkState, infos []*Info) (*chunk, error) {
+	if cs.Number >= len(infos) {
+		return nil, fmt.Errorf("a chunk is shaped by definition %d, which is unknown", cs.Number)
+	}
+	c := &chunk{first: cs.First, info: infos[cs.Number], diedAt: cs.DiedAt, extents: cs.Extents}
+	shape := c.info.Schema.Arrow()
+	for _, e := range cs.Extents {
+		b, err := d.batch(e, shape)
+		if err != nil {
+			return nil, err
+		}
+		c.pieces = append(c.pieces, piece{batch: b})
+		c.rows += e.Rows
+	}
+	for _, m := range cs.Marks {
+		c.marks = append(c.marks, mark{m[0], m[1]})
+	}
+	if len(c.pieces) > fewPieces {
+		c.join(0)
+	}
+	return c, nil
+}
+
+func (d *dataReader) batch(e extent, shape *arrow.Schema) (arrow.RecordBatch, error) {
+	f, ok := d.files[e.File]
+	if !ok {
+		var err error
+		if f, err = os.Open(filepath.Join(d.dir, dataName(e.File))); err != nil {
+			return nil, err
+		}
+		info, err := f.Stat()
+		if err != nil {
+			return nil, errors.Join(err, f.Close())
+		}
+		d.files[e.File], d.sizes[e.File] = f, info.Size()
+	}
+	payload, _, err := readFrame(f, e.Offset, d.sizes[e.File])
+	if err != nil {
+		return nil, fmt.Errorf("%s at byte %d: %w", f.Name(), e.Offset, err)
+	}
+	in := batchReader{payload: payload}
+	b, err := in.batch(shape)
+	if err == nil && b.NumRows() != e.Rows {
+		err = fmt.Errorf("%s at byte %d: %d rows, expected %d", f.Name(), e.Offset, b.NumRows(), e.Rows)
+	}
+	return b, err
+}
+
+func (d *dataReader) close() error {
+	var errs []error
+	for _, f := range d.files {
+		errs = append(errs, f.Close())
+	}
+	return errors.Join(errs...)
+}
