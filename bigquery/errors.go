@@ -1,0 +1,54 @@
+package bigquery
+
+import (
+	"github.com/millrace-dev/millrace/bigquery/internal/storagewrite"
+	"github.com/millrace-dev/millrace/bigquery/internal/tableadmin"
+	"github.com/millrace-dev/millrace/internal/gcp"
+	"github.com/millrace-dev/millrace/internal/retry"
+)
+
+// AppendError is the failure of an append that could not be mended: it ends the job attempt. Its causes are found with
+// errors.Is and errors.As.
+type AppendError = storagewrite.AppendError
+
+// Kind is the class of a failed append.
+type Kind = storagewrite.Kind
+
+// The kinds of failures. Which codes and details belong to which is in docs/reference/errors.md.
+const (
+	KindTransient      = storagewrite.KindTransient
+	KindRows           = storagewrite.KindRows
+	KindMissingTable   = storagewrite.KindMissingTable
+	KindSchemaMismatch = storagewrite.KindSchemaMismatch
+	KindStaleStream    = storagewrite.KindStaleStream
+	KindDeadHandle     = storagewrite.KindDeadHandle
+	KindOffset         = storagewrite.KindOffset
+	KindTerminal       = storagewrite.KindTerminal
+)
+
+var (
+	// ErrRetryBudgetExhausted: something failed in passing, again and again, until its attempts were used up.
+	ErrRetryBudgetExhausted = retry.ErrBudgetSpent
+	// ErrConnClosed: an append went under with its connection.
+	ErrConnClosed = storagewrite.ErrConnClosed
+	// ErrResponseTimeout: the service left an append unanswered.
+	ErrResponseTimeout = storagewrite.ErrResponseTimeout
+	// ErrTableMissing: the table does not exist and Create.Disposition is CreateNever.
+	ErrTableMissing = storagewrite.ErrTableMissing
+	// ErrAbsent: the REST service says that a table, or the dataset to create one in, does not exist.
+	ErrAbsent = tableadmin.ErrAbsent
+	// ErrSchemaMismatch: rows have columns that the table lacks.
+	ErrSchemaMismatch = storagewrite.ErrSchemaMismatch
+	// ErrNoProgress: the service refused rows that the request does not have.
+	ErrNoProgress = storagewrite.ErrNoProgress
+	// ErrCredentials: the key file could not be used. It says no more on purpose.
+	ErrCredentials = gcp.ErrCredentials
+	// ErrEndpoint: one service of the connection is an emulator, the one that is needed is not.
+	ErrEndpoint = gcp.ErrEndpoint
+)
+
+// NoDelay and NoLimit are the zeros of options whose zero value means the default.
+const (
+	NoDelay = retry.NoDelay
+	NoLimit = retry.NoLimit
+)

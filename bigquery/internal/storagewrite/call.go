@@ -1,0 +1,60 @@
+package storagewrite
+
+import (
+	"sync/atomic"
+	"time"
+
+	"cloud.google.com/go/bigquery/storage/apiv1/storagepb"
+
+	"github.com/millrace-dev/millrace/stream"
+)
+
+// call is one append on its way through the connection layer, and the future of its answer.
+type call struct {
+	batch  *batch
+	size   int // bytes of the batch, framing included: what windows and limits count
+	stream string
+	offset int64 // noOffset on default streams
+
+	resends   stream.Counter // counts what the connection layer sends again
+	attention *atomic.Bool   // raised when the call has failed
+	load      *atomic.Int64  // bytes of the lane's unanswered appends
+
+	// done is closed when answer and err are final. A nil err with an answer that holds no error is success.
+	done   chan struct{}
+	answer *storagepb.AppendRowsResponse
+	err    error
+
+	// The rest belongs to the connection, guarded by its mutex.
+	seq     int64 // order of acceptance
+	sentAt  time.Time
+	due     time.Time // when a paused call is to be sent again
+	resent  int       // in-band errors answered by sending again
+	flushed bool      // was on the wire at least once
+}
+
+// finish makes the result known. Called once, from whichever goroutine learned of it; it counts nothing, classifies
+// nothing and calls no one. The rows of a success are not needed again.
+func (c *call) finish(answer *storagepb.AppendRowsResponse, err error) {
+	c.answer, c.err = answer, err
+	c.load.Add(-int64(c.size))
+	ok := err == nil && answer.GetError() == nil && len(answer.GetRowErrors()) == 0
+	if ok {
+		c.batch.rows.free()
+	}
+	close(c.done)
+	if !ok {
+		// Only now: a writer that lowers the flag before it looks for finished calls would otherwise miss this one.
+		c.attention.Store(true)
+	}
+}
+
+// finished reports whether the result is known.
+func (c *call) finished() bool {
+	select {
+	case <-c.done:
+		return true
+	default:
+		return false
+	}
+}

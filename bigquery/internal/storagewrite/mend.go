@@ -1,0 +1,239 @@
+package storagewrite
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	"google.golang.org/grpc/codes"
+
+	"github.com/millrace-dev/millrace/internal/gcp"
+	"github.com/millrace-dev/millrace/stream"
+)
+
+// openTarget opens the first handle of a target, creating the table if it has to.
+func (w *Writer) openTarget(ctx context.Context, t *Target) error {
+	v, err := w.rebuild(ctx, t)
+	if v == nil {
+		return err
+	}
+	r := w.newRepair()
+	r.unopened(v)
+	return w.drive(ctx, t, r)
+}
+
+// repairBatch mends a failed append, and everything else in flight to the same destination.
+func (w *Writer) repairBatch(ctx context.Context, e entry) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	v := e.call.judge()
+	w.flight.remove(e.call)
+	w.m.appendError(v.codeName())
+	r := w.newRepair()
+	r.failed(e.batch, v)
+	return w.drive(ctx, e.target, r)
+}
+
+func (w *Writer) newRepair() *repair {
+	return &repair{createIfNeeded: !w.cfg.Create.Never, schedule: w.cfg.Options.Recovery}
+}
+
+// drive does what a repair asks for until it is done. An error leaves batches in nobody's hands, so it ends the writer.
+func (w *Writer) drive(ctx context.Context, t *Target, r *repair) error {
+	for r.step != stepDone {
+		if r.step == stepFail {
+			return w.latch(w.terminal(t, r))
+		}
+		if err := w.do(ctx, t, r); err != nil {
+			return w.latch(err)
+		}
+	}
+	return nil
+}
+
+// do does one step. The errors it returns are of the context, the failure handler, or the configuration.
+func (w *Writer) do(ctx context.Context, t *Target, r *repair) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	switch r.step {
+	case stepCollect:
+		return w.collect(ctx, t, r)
+	case stepRoute:
+		left, lost, err := w.route(ctx, t, r.routing, r.verdict)
+		if err == nil {
+			r.routed(left, lost)
+		}
+		return err
+	case stepCreate:
+		return w.createTable(ctx, t, r)
+	case stepRebuild:
+		v, err := w.rebuild(ctx, t)
+		if err == nil {
+			r.rebuilt(v)
+		}
+		return err
+	case stepAppend:
+		v, err := w.appendAgain(ctx, t, r.batches[0])
+		if err == nil {
+			r.appended(v)
+		}
+		return err
+	case stepWait:
+		return w.pause(ctx, t, r)
+	}
+	panic(fmt.Sprintf("storagewrite: step %d", r.step))
+}
+
+// collect waits for one more append of the target.
+func (w *Writer) collect(ctx context.Context, t *Target, r *repair) error {
+	e, any := w.flight.of(t)
+	if !any {
+		r.collected()
+		return nil
+	}
+	if err := wait(ctx, e.call); err != nil {
+		return err
+	}
+	w.flight.remove(e.call)
+	v := e.call.judge()
+	if v == nil {
+		w.acked(e)
+		return nil
+	}
+	w.m.appendError(v.codeName())
+	r.sibling(e.batch, v)
+	return nil
+}
+
+// route hands the refused rows of a batch to the failure handler and returns a batch of the others, nil when there are
+// none, and how many rows it lost.
+func (w *Writer) route(ctx context.Context, t *Target, b *batch, v *verdict) (*batch, int, error) {
+	bad := map[int]bool{}
+	for _, i := range v.refused() {
+		if i >= 0 && i < b.count {
+			bad[i] = true
+		}
+	}
+	if len(bad) == 0 {
+		return b, 0, nil
+	}
+	err := b.each(func(i int, row []byte) error {
+		if !bad[i] {
+			return nil
+		}
+		reason := "row refused by the service: " + cmp.Or(v.rows[i], v.err.Error())
+		return w.Reject(ctx, t, &stream.FailedRecord{Reason: reason, Err: &refusal{reason, v.err},
+			Row: row, Original: b.from.original(i), At: b.position(i).Location()})
+	})
+	if err != nil {
+		return nil, 0, err
+	}
+	left := b.without(bad, w.buffers)
+	b.rows.free()
+	return left, len(bad), nil
+}
+
+// refusal is what the service says about one row, and the failure of the request it came in.
+type refusal struct {
+	reason string
+	cause  error
+}
+
+func (r *refusal) Error() string { return r.reason }
+func (r *refusal) Unwrap() error { return r.cause }
+
+func (w *Writer) createTable(ctx context.Context, t *Target, r *repair) error {
+	s, err := w.cfg.Rows.Schema(t.dst)
+	if err != nil {
+		return fmt.Errorf("table schema of %s: %w", t.name, err)
+	}
+	o, err := w.cfg.Create.Options(t.dst)
+	if err != nil {
+		return fmt.Errorf("create options of %s: %w", t.name, err)
+	}
+	w.cfg.Log.InfoContext(ctx, "table may not exist: creating it", "destination", t.name, "cause", r.verdict.err)
+	created, err := w.remote.create(ctx, t.dst, s, o)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err == nil {
+		w.m.tablesCreated.Add(1)
+	}
+	if created {
+		t.page.created.Store(true)
+	}
+	r.created(err)
+	return nil
+}
+
+// rebuild gives the target a new handle. The error is one that no repair can help.
+func (w *Writer) rebuild(ctx context.Context, t *Target) (*verdict, error) {
+	h, err := w.remote.open(ctx, t.dst)
+	switch {
+	case err == nil:
+		w.setHandle(t, h)
+		return nil, nil
+	case ctx.Err() != nil:
+		return nil, w.latch(context.Cause(ctx))
+	case errors.Is(err, gcp.ErrCredentials): // as it is: it says on purpose no more than it does
+		return nil, w.latch(gcp.ErrCredentials)
+	}
+	return classifyError(err), nil
+}
+
+// appendAgain appends a batch and waits for the answer.
+func (w *Writer) appendAgain(ctx context.Context, t *Target, b *batch) (*verdict, error) {
+	c := w.newCall(b)
+	var v *verdict
+	if err := t.handle.append(ctx, c); err != nil {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		v = classifyError(err)
+	} else {
+		w.m.appendRetries.Add(1)
+		if err := wait(ctx, c); err != nil {
+			return nil, err
+		}
+		v = c.judge()
+	}
+	if v == nil {
+		w.acked(entry{t, b, c})
+		return nil, nil
+	}
+	w.m.appendError(v.codeName())
+	return v, nil
+}
+
+// pause waits between two rounds.
+func (w *Writer) pause(ctx context.Context, t *Target, r *repair) error {
+	delay := w.cfg.Pacer.Delay(r.schedule, r.attempt)
+	w.cfg.Log.InfoContext(ctx, r.op+" failed: trying again", "destination", t.name, "attempt", r.attempt,
+		"of", r.schedule.Attempts, "backoff", delay, "code", r.verdict.codeName(), "cause", r.verdict.err)
+	if err := w.cfg.Pacer.Pause(ctx, delay, "append to "+t.name+" again"); err != nil {
+		return err
+	}
+	r.waited()
+	return nil
+}
+
+// terminal is the error of a repair that failed.
+func (w *Writer) terminal(t *Target, r *repair) error {
+	v := r.verdict
+	e := &AppendError{Op: r.op, Destination: t.dst, Stream: streamName(t.dst), Offset: noOffset, Attempts: r.attempt,
+		Code: v.codeName(), Verdict: v.kind, tableCreated: r.tableCreated, err: r.err}
+	switch {
+	case v.kind == KindSchemaMismatch:
+		e.err = fmt.Errorf("%w: %w", ErrSchemaMismatch, r.err)
+		e.Hint = "add the columns to the table (ALTER TABLE … ADD COLUMN), or write rows without them"
+	case w.cfg.Create.Never && v.code == codes.NotFound && v.missing():
+		e.err = fmt.Errorf("%w: %w", ErrTableMissing, r.err)
+		e.Hint = "create it, or let the sink do so with Create.Disposition CreateIfNeeded"
+	case v.code == codes.PermissionDenied && v.missing():
+		e.Hint = "the table may not exist, or the credentials may not write to it (bigquery.tables.updateData)"
+	}
+	return e
+}

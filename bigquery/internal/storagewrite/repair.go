@@ -1,0 +1,209 @@
+package storagewrite
+
+import (
+	"fmt"
+
+	"github.com/millrace-dev/millrace/internal/retry"
+)
+
+// step is what a repair asks its driver to do next. Behind each stands the method that tells the repair how it went.
+type step uint8
+
+const (
+	stepCollect step = iota // wait for the destination's next unanswered append: sibling, or collected when there is none
+	stepRoute               // hand the refused rows of the batch to the failure handler: routed
+	stepCreate              // create the table: created
+	stepRebuild             // open a new handle: rebuilt
+	stepAppend              // append the batch and wait for the answer: appended
+	stepWait                // wait as the schedule says: waited
+	stepDone                // nothing is left to repair
+	stepFail                // err ends the writer
+)
+
+// repair is what follows a failure on one destination: a state machine without I/O. Its driver asks for the step, does
+// it, reports, and asks again, until stepDone or stepFail.
+//
+// A repair begins with a failed batch (failed) or a handle that could not be opened (unopened). It first waits for every
+// other append of the destination, so that no live one is torn down with the old handle; then it creates the table if
+// that is what the failure asked for; then it opens a new handle and appends what has to be appended again, one batch
+// at a time, in rounds.
+type repair struct {
+	createIfNeeded bool
+	schedule       retry.Schedule
+
+	step         step
+	batches      []*batch // to be appended again, in order of sending
+	creating     bool     // the first failure asks for a table
+	tableCreated bool     // or attempted: a repair creates at most once
+	attempt      int      // the round, from 1; 0 before the first
+
+	routing  *batch   // with stepRoute
+	verdict  *verdict // with stepRoute: the refusal; else the failure that matters most now
+	after    step     // where to go after stepRoute
+	op       string   // what the verdict is about
+	err      error    // with stepFail
+	original *verdict // what began the repair
+}
+
+// failed begins a repair with a batch that failed.
+func (r *repair) failed(b *batch, v *verdict) {
+	r.original, r.op = v, opAppend
+	r.creating = choose(v, r.createIfNeeded) == actionCreateTable
+	r.fold(b, v)
+}
+
+// unopened begins a repair with a handle that could not be opened; there is nothing in flight and no batch.
+func (r *repair) unopened(v *verdict) {
+	r.original, r.op, r.verdict = v, opOpen, v
+	switch choose(v, r.createIfNeeded) {
+	case actionCreateTable:
+		r.creating, r.step = true, stepCreate
+	case actionRetry:
+		r.nextRound()
+	default:
+		r.fail(v, nil)
+	}
+}
+
+// fold takes in one failed batch.
+func (r *repair) fold(b *batch, v *verdict) {
+	r.verdict = v
+	switch choose(v, r.createIfNeeded) {
+	case actionFail:
+		r.fail(v, nil)
+	case actionRoute:
+		r.routing, r.step, r.after = b, stepRoute, stepCollect
+	default:
+		r.batches = append(r.batches, b)
+		r.step = stepCollect
+	}
+}
+
+// sibling reports that another append of the destination failed.
+func (r *repair) sibling(b *batch, v *verdict) { r.fold(b, v) }
+
+// collected reports that no append of the destination is out any more.
+func (r *repair) collected() {
+	if r.creating {
+		r.step = stepCreate
+		return
+	}
+	r.nextRound()
+}
+
+// routed reports what a batch has left without its refused rows, nil for nothing, and how many it lost.
+func (r *repair) routed(left *batch, lost int) {
+	if r.after == stepCollect {
+		if left != nil {
+			r.batches = append(r.batches, left)
+		}
+		r.step = stepCollect
+		return
+	}
+	if lost == 0 {
+		r.fail(r.verdict, fmt.Errorf("%w: %w", ErrNoProgress, r.verdict.err))
+		return
+	}
+	if left == nil {
+		r.batches = r.batches[1:]
+	} else {
+		r.batches[0] = left
+	}
+	r.proceed()
+}
+
+// created reports how the creation of the table went.
+func (r *repair) created(err error) {
+	r.tableCreated = true
+	if err != nil {
+		why := r.verdict
+		if r.creating {
+			why = r.original
+		}
+		r.fail(why, fmt.Errorf("%w; it was needed because of: %w", err, why.err))
+		return
+	}
+	if r.creating {
+		r.creating = false
+		r.nextRound()
+		return
+	}
+	r.retryOrFail()
+}
+
+// nextRound begins a round of appends with a new handle.
+func (r *repair) nextRound() {
+	r.attempt++
+	r.step = stepRebuild
+}
+
+// rebuilt reports whether the new handle could be opened.
+func (r *repair) rebuilt(v *verdict) {
+	if v == nil {
+		r.proceed()
+		return
+	}
+	r.op = opOpen
+	r.judge(v)
+}
+
+// proceed goes on with the first batch that is left.
+func (r *repair) proceed() {
+	r.step = stepAppend
+	if len(r.batches) == 0 {
+		r.step = stepDone
+	}
+}
+
+// appended reports the answer to the first batch.
+func (r *repair) appended(v *verdict) {
+	switch {
+	case v == nil:
+		r.batches = r.batches[1:]
+		r.proceed()
+	case v.kind == KindRows:
+		r.verdict, r.routing, r.after, r.step = v, r.batches[0], stepAppend, stepRoute
+		r.op = opReAppend
+	default:
+		r.op = opReAppend
+		r.judge(v)
+	}
+}
+
+// judge decides about a failure within a round.
+func (r *repair) judge(v *verdict) {
+	r.verdict = v
+	if v.missing() && r.createIfNeeded && !r.tableCreated {
+		r.step = stepCreate
+		return
+	}
+	r.retryOrFail()
+}
+
+// retryOrFail waits for another round when the failure is worth one and the budget allows it.
+//
+// A missing table is worth one only once the table was created: it then has to reach the write service.
+func (r *repair) retryOrFail() {
+	v := r.verdict
+	retriable := choose(v, false) == actionRetry || r.tableCreated && v.missing()
+	switch {
+	case !retriable:
+		r.fail(v, nil)
+	case r.schedule.Spent(r.attempt):
+		r.fail(v, fmt.Errorf("%w: %w", retry.ErrBudgetSpent, v.err))
+	default:
+		r.step = stepWait
+	}
+}
+
+// waited reports that the wait between two rounds is over.
+func (r *repair) waited() { r.nextRound() }
+
+// fail ends the repair; cause is v's own unless there is more to say.
+func (r *repair) fail(v *verdict, cause error) {
+	r.step, r.verdict = stepFail, v
+	if cause == nil {
+		cause = v.err
+	}
+	r.err = cause
+}

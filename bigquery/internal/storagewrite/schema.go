@@ -1,0 +1,50 @@
+package storagewrite
+
+import (
+	"bytes"
+	"fmt"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/descriptorpb"
+
+	"github.com/millrace-dev/millrace/bigquery/table"
+)
+
+// Schemas says what the rows of a destination are; row.Serializer is the usual one.
+type Schemas interface {
+	Schema(dst table.Destination) (*table.Schema, error)
+	Descriptor(dst table.Destination) (*descriptorpb.DescriptorProto, error)
+	Fingerprint(dst table.Destination) uint64
+}
+
+// schema is the descriptor of a batch's rows as a ProtoSchema message. It never changes.
+type schema struct {
+	fingerprint uint64
+	encoded     []byte
+	foreign     bool // came with an encoded batch, and may be another than the serializer's
+}
+
+// readSchema reads the fingerprint first: a change in between then costs a refresh too many instead of one missed.
+func readSchema(s Schemas, dst table.Destination) (*schema, error) {
+	fingerprint := s.Fingerprint(dst)
+	d, err := s.Descriptor(dst)
+	if err != nil {
+		return nil, fmt.Errorf("row descriptor of %s: %w", dst, err)
+	}
+	data, err := proto.MarshalOptions{Deterministic: true}.Marshal(d)
+	if err != nil {
+		return nil, fmt.Errorf("row descriptor of %s: %w", dst, err)
+	}
+	return &schema{fingerprint: fingerprint, encoded: encodeSchema(data)}, nil
+}
+
+func encodeSchema(descriptor []byte) []byte {
+	b := protowire.AppendTag(nil, fieldDescriptor, protowire.BytesType)
+	return protowire.AppendBytes(b, descriptor)
+}
+
+// same reports whether two schemas look the same on the wire.
+func (s *schema) same(o *schema) bool {
+	return s == o || s != nil && o != nil && bytes.Equal(s.encoded, o.encoded)
+}

@@ -1,0 +1,175 @@
+package storagewrite
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	bqstorage "cloud.google.com/go/bigquery/storage/apiv1"
+	"cloud.google.com/go/bigquery/storage/apiv1/storagepb"
+	"github.com/googleapis/gax-go/v2"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
+
+	"github.com/millrace-dev/millrace/bigquery/table"
+	"github.com/millrace-dev/millrace/internal/gcp"
+)
+
+// unaryTimeout bounds one attempt of a call that is no stream.
+const unaryTimeout = time.Minute
+
+// service is the clients of one connection, shared by all writers of the process that use it. Safe for concurrent use.
+type service struct {
+	connection gcp.Connection
+
+	mu        sync.Mutex // guards what follows
+	write     *bqstorage.BigQueryWriteClient
+	rest      *gcp.REST
+	locations map[datasetKey]string // datasets never move
+	pools     map[poolKey]*pool
+
+	users int // guarded by registry.mu
+}
+
+type datasetKey struct{ project, dataset string }
+
+type poolKey struct {
+	location string
+	options  Options
+}
+
+// registry holds the services in use. Writers of one process share what they can without knowing of each other.
+var registry = struct {
+	mu       sync.Mutex // guards services
+	services map[gcp.Connection]*service
+}{services: map[gcp.Connection]*service{}}
+
+// acquire returns the service of a connection, shared with its other users. It opens nothing.
+func acquire(c gcp.Connection) *service {
+	registry.mu.Lock()
+	defer registry.mu.Unlock()
+	s := registry.services[c]
+	if s == nil {
+		s = &service{connection: c, locations: map[datasetKey]string{}, pools: map[poolKey]*pool{}}
+		registry.services[c] = s
+	}
+	s.users++
+	return s
+}
+
+// release gives the service up; its last user closes it.
+func (s *service) release() error {
+	registry.mu.Lock()
+	s.users--
+	last := s.users == 0
+	if last {
+		delete(registry.services, s.connection)
+	}
+	registry.mu.Unlock()
+	if !last {
+		return nil
+	}
+	s.mu.Lock()
+	pools, write, rest := s.pools, s.write, s.rest
+	s.mu.Unlock()
+	for _, p := range pools {
+		p.close()
+	}
+	if rest != nil {
+		rest.Close()
+	}
+	if write != nil {
+		if err := write.Close(); err != nil {
+			return fmt.Errorf("close the client of the Storage Write API: %w", err)
+		}
+	}
+	return nil
+}
+
+func (s *service) client(ctx context.Context) (*bqstorage.BigQueryWriteClient, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.write == nil {
+		w, err := s.connection.WriteClient(ctx)
+		if err != nil {
+			return nil, err
+		}
+		s.write = w
+	}
+	return s.write, nil
+}
+
+// admin opens the REST client at its first use, which most jobs never make.
+func (s *service) admin(ctx context.Context) (*gcp.REST, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.rest == nil {
+		r, err := s.connection.REST(ctx)
+		if err != nil {
+			return nil, err
+		}
+		s.rest = r
+	}
+	return s.rest, nil
+}
+
+// streamName is the default stream of a table, which always exists (storage.proto, CreateWriteStream).
+func streamName(dst table.Destination) string { return dst.Path() + "/streams/_default" }
+
+// locate answers where a dataset is: one call for each dataset and process. A table that does not exist is the error
+// that the service makes of it.
+func (s *service) locate(ctx context.Context, dst table.Destination) (string, error) {
+	key := datasetKey{dst.Project, dst.Dataset}
+	s.mu.Lock()
+	location, known := s.locations[key]
+	s.mu.Unlock()
+	if known {
+		return location, nil
+	}
+	client, err := s.client(ctx)
+	if err != nil {
+		return "", err
+	}
+	ws, err := client.GetWriteStream(ctx, &storagepb.GetWriteStreamRequest{Name: streamName(dst)}, once, gax.WithTimeout(unaryTimeout))
+	if err != nil {
+		return "", err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.locations[key] = ws.GetLocation()
+	return ws.GetLocation(), nil
+}
+
+// once switches the generated client's own retries off: they would multiply with ours.
+var once = gax.WithRetry(func() gax.Retryer { return nil })
+
+// poolAt returns the connections to a place, making them at the first request.
+func (s *service) poolAt(ctx context.Context, project, location string, o Options, log *slog.Logger) (*pool, error) {
+	client, err := s.client(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key := poolKey{location, o}
+	p := s.pools[key]
+	if p == nil {
+		p = newPool(appendOpener(client, project, location), o.conn(log), o.MinConnections, o.MaxConnections)
+		s.pools[key] = p
+	}
+	return p, nil
+}
+
+// appendOpener opens AppendRows streams that take frames. The header routes shared streams, which belong to no one
+// table, to where the tables are (storage.proto, AppendRows).
+func appendOpener(client *bqstorage.BigQueryWriteClient, project, location string) openFunc {
+	return func(ctx context.Context) (appendStream, error) {
+		if location != "" {
+			ctx = metadata.AppendToOutgoingContext(ctx, "x-goog-request-params",
+				"write_location=projects/"+project+"/locations/"+location)
+		}
+		return client.AppendRows(ctx, once, gax.WithGRPCOptions(grpc.ForceCodecV2(codec{})))
+	}
+}

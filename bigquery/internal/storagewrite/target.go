@@ -1,0 +1,35 @@
+package storagewrite
+
+import "time"
+
+// Target is one destination as one writer sees it.
+type Target struct {
+	place
+
+	handle   appender // nil until the first row, and while a repair opens the next
+	schema   *schema  // nil until the first row
+	overhead int      // the most that a request takes besides its rows
+
+	pending   *batch // nil or filling
+	start     int    // where the row begun last starts in it
+	guess     int    // bytes that its length will take, by the one before
+	lastBytes int    // size of the batch before
+
+	touched    bool // written to since the last flush
+	lastAccess time.Time
+}
+
+// idle reports whether nothing was written for longer than limit. The time of an access is known to the flush after it:
+// that is when it matters, and reading the clock for every record would cost more than the rest of its bookkeeping.
+func (t *Target) idle(now time.Time, limit time.Duration) bool {
+	if t.touched {
+		t.touched, t.lastAccess = false, now
+	}
+	return (t.pending == nil || t.pending.count == 0) && now.Sub(t.lastAccess) > limit
+}
+
+// setSchema changes what the rows to come are.
+func (t *Target) setSchema(s *schema) {
+	t.schema = s
+	t.overhead = header{stream: streamName(t.dst), schema: s, traceID: traceID()}.maxBytes()
+}

@@ -1,0 +1,13 @@
+package bigquery
+
+import (
+	"github.com/millrace-dev/millrace/bigquery/internal/storagewrite"
+	"github.com/millrace-dev/millrace/stream"
+)
+
+// SinkInstruments lists the metrics of sinks. Each series carries the labels job, lane and write_method; append_errors
+// also code, and records_sent and send_errors also destination, with SinkOptions.PerDestinationMetrics.
+//
+// records_sent, send_errors and records_skipped do not add up to the input: a row that the service refused by its number
+// is in the first two.
+func SinkInstruments() []stream.Instrument { return storagewrite.Instruments }

@@ -1,0 +1,293 @@
+package bigquery
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/millrace-dev/millrace/bigquery/internal/storagewrite"
+	"github.com/millrace-dev/millrace/bigquery/table"
+	"github.com/millrace-dev/millrace/internal/retry"
+	"github.com/millrace-dev/millrace/stream"
+)
+
+// SinkOptions are the options of a sink. The zero value is the default of each.
+type SinkOptions struct {
+	// Method is how rows get to BigQuery.
+	Method Method
+	// Create says what to do about tables that do not exist. By default they are created.
+	Create Create
+	// SchemaUpdate says whether the sink may change tables that exist. By default it does not.
+	SchemaUpdate SchemaUpdate
+	// Failures decides about records that are wrong by themselves. The default is stream.FailJob().
+	Failures stream.FailurePolicy
+	// Location is where the datasets are, "EU" or "us-east1", say. By default it is looked up, with one call for each
+	// dataset.
+	Location string
+	// Connection is which service to write to, and as whom. The default is the real one, with application default
+	// credentials.
+	Connection Connection
+	// DefaultStream are the knobs of MethodDefault.
+	DefaultStream DefaultStreamOptions
+	// PerDestinationMetrics adds counters for each destination. They stay for the life of the process, so it is off by
+	// default.
+	PerDestinationMetrics bool
+}
+
+// Method is a way to write.
+type Method uint8
+
+// MethodDefault appends to the tables' default streams: rows can be queried once they are acknowledged, and every row
+// arrives at least once. It is the only method there is so far.
+const MethodDefault Method = 0
+
+// Disposition says whether tables may be created.
+type Disposition uint8
+
+const (
+	CreateIfNeeded Disposition = iota // create tables that do not exist
+	CreateNever                       // a table that does not exist ends the job
+)
+
+// Create says what to do about tables that do not exist, and how to create them. What is set here never touches a table
+// that exists.
+type Create struct {
+	Disposition Disposition
+	// Options are what tables are created with beside their schema.
+	Options table.CreateOptions
+	// PerDestination answers for each table instead of Options. It is called from all lanes, before a table is created.
+	PerDestination func(table.Destination) table.CreateOptions
+	// Datasets creates missing datasets too, in Location. It is meant for a local service.
+	Datasets bool
+}
+
+// SchemaUpdate says which changes a sink may make to tables that exist.
+type SchemaUpdate struct {
+	AllowNewFields       bool // add columns that rows have and the table lacks
+	AllowFieldRelaxation bool // make REQUIRED columns NULLABLE where rows ask for it
+}
+
+// DefaultStreamOptions are the knobs of the default-stream writer. The defaults are meant to be left alone; the figures
+// come from the storage-write chapter unless another source is named.
+type DefaultStreamOptions struct {
+	// MaxAppendBytes is how many bytes of rows one request holds; a longer row travels alone. Default 524,288; at most
+	// 9,437,184.
+	MaxAppendBytes int
+	// MaxBufferedBytes bounds what one lane holds in rows that are not acknowledged. Default 67,108,864, enough to keep
+	// 100 MB/s going over half a second of latency.
+	MaxBufferedBytes int
+
+	// RecoveryInitialBackoff is the wait after the first failed repair of an append. It doubles from repair to repair.
+	// Default 500 ms; at least 1 ms.
+	RecoveryInitialBackoff time.Duration
+	// RecoveryMaxBackoff is the longest such wait. Default 10 s; at least RecoveryInitialBackoff.
+	RecoveryMaxBackoff time.Duration
+	// RecoveryMaxAttempts is how many repairs are tried. Default 10, about a minute in all.
+	RecoveryMaxAttempts int
+
+	// RetryInitialDelay is the longest wait before an append that the service was too busy for is sent again on the same
+	// connection. Default 500 ms; NoDelay sends at once.
+	RetryInitialDelay time.Duration
+	// RetryDelayMultiplier is how that wait grows. Default 2; at least 1.
+	RetryDelayMultiplier float64
+	// RetryMaxDelay is the longest it grows to. Default 30 s; at least RetryInitialDelay; NoDelay together with it.
+	RetryMaxDelay time.Duration
+	// RetryMaxAttempts is how often an append is sent again on its connection. Default 5.
+	RetryMaxAttempts int
+	// MaxRetryDuration is how long a lost connection is opened again without an answer in between. Default 5 min; NoLimit
+	// goes on for ever.
+	MaxRetryDuration time.Duration
+
+	// MaxInflightRequests bounds the unanswered appends of one connection. Default 100; more than a fifth of it makes a
+	// connection busy, and another one open.
+	MaxInflightRequests int
+	// MaxInflightBytes bounds their bytes. Default 104,857,600.
+	MaxInflightBytes int
+	// MinConnectionsPerRegion is how many connections are opened before any is shared. Default 2.
+	MinConnectionsPerRegion int
+	// MaxConnectionsPerRegion is the most that are opened. Default 20; at least MinConnectionsPerRegion.
+	MaxConnectionsPerRegion int
+
+	// DestinationIdleTimeout is after how long without a record a destination is closed. Default 1 h; NoLimit never
+	// does.
+	DestinationIdleTimeout time.Duration
+	// FlushInterval bounds how long a row waits in a batch that does not fill. Off by default: rows then wait for the
+	// next checkpoint. At least 1 ms. It needs an engine with timers.
+	FlushInterval time.Duration
+}
+
+const never = time.Duration(1<<63 - 1)
+
+// sinkConfig is SinkOptions with everything set and checked.
+type sinkConfig struct {
+	write         storagewrite.Config
+	flushInterval time.Duration
+}
+
+// resolve reports every fault at once.
+func (o SinkOptions) resolve() (sinkConfig, error) {
+	d, err := o.DefaultStream.resolve()
+	faults := []error{err, o.Connection.Validate(), o.Create.check()}
+	if o.Method != MethodDefault {
+		faults = append(faults, fmt.Errorf("Method is %d: expected MethodDefault, the only method there is so far", o.Method))
+	}
+	if o.SchemaUpdate != (SchemaUpdate{}) {
+		faults = append(faults, errors.New("SchemaUpdate cannot be used yet: add columns with ALTER TABLE instead"))
+	}
+	if o.Location != strings.TrimSpace(o.Location) {
+		faults = append(faults, fmt.Errorf("Location must be a place such as EU: %q", o.Location))
+	}
+	if o.Failures == nil {
+		o.Failures = stream.FailJob()
+	}
+	interval := o.DefaultStream.FlushInterval
+	return sinkConfig{
+		write: storagewrite.Config{
+			Connection:            o.Connection,
+			Location:              o.Location,
+			Options:               d,
+			Create:                o.Create.resolve(),
+			Failures:              o.Failures,
+			PerDestinationMetrics: o.PerDestinationMetrics,
+			KeepOriginals:         o.Failures != stream.FailJob() && o.Failures != stream.LogAndDrop(),
+		},
+		flushInterval: interval,
+	}, errors.Join(faults...)
+}
+
+func (c Create) check() error {
+	var faults []error
+	if c.Disposition > CreateNever {
+		faults = append(faults, fmt.Errorf("Create.Disposition is %d: expected CreateIfNeeded or CreateNever", c.Disposition))
+	}
+	if c.PerDestination != nil && !reflect.ValueOf(c.Options).IsZero() {
+		faults = append(faults, errors.New("set Create.Options or Create.PerDestination, not both"))
+	}
+	return errors.Join(append(faults, checkCreateOptions("Create.Options.", c.Options))...)
+}
+
+func (c Create) resolve() storagewrite.Create {
+	options := func(table.Destination) (table.CreateOptions, error) { return c.Options, nil }
+	if c.PerDestination != nil {
+		options = func(dst table.Destination) (table.CreateOptions, error) {
+			o := c.PerDestination(dst)
+			return o, checkCreateOptions("", o)
+		}
+	}
+	return storagewrite.Create{Never: c.Disposition == CreateNever, Options: options, Datasets: c.Datasets}
+}
+
+// checkCreateOptions reports what cannot be right for any table. prefix leads to the field at fault.
+func checkCreateOptions(prefix string, o table.CreateOptions) error {
+	var faults []error
+	fault := func(format string, args ...any) {
+		faults = append(faults, fmt.Errorf(prefix+format, args...))
+	}
+	if len(o.Cluster) > 4 {
+		fault("Cluster has %d columns: expected 1 to 4", len(o.Cluster))
+	}
+	for i, c := range o.Cluster {
+		if strings.TrimSpace(c) == "" {
+			fault("Cluster[%d] must not be blank", i)
+		}
+	}
+	p := o.Partition
+	switch p.Type {
+	case table.PartitionNone:
+		if !reflect.ValueOf(p).IsZero() {
+			fault("Partition needs a Type: Field, ExpirationMs and the others mean nothing without one")
+		}
+	case table.PartitionRange:
+		if p.Field == "" {
+			fault("Partition.Field must name the INT64 column of a range partition")
+		}
+		if p.Interval <= 0 || p.Start >= p.End {
+			fault("Partition must have Start < End and Interval > 0: [%d, %d) by %d", p.Start, p.End, p.Interval)
+		}
+		if p.ExpirationMs != 0 {
+			fault("Partition.ExpirationMs needs partitions by time")
+		}
+	case table.PartitionHour, table.PartitionDay, table.PartitionMonth, table.PartitionYear:
+		if p.ExpirationMs < 0 {
+			fault("Partition.ExpirationMs must be positive: %d", p.ExpirationMs)
+		}
+	default:
+		fault("Partition.Type is unknown: %d", p.Type)
+	}
+	return errors.Join(faults...)
+}
+
+// knobs collects the faults of options and fills defaults in.
+type knobs struct{ faults []error }
+
+func (k *knobs) fault(name, format string, args ...any) {
+	k.faults = append(k.faults, fmt.Errorf("DefaultStream."+name+" "+format, args...))
+}
+
+func (k *knobs) count(name string, v, standard, most int) int {
+	switch {
+	case v < 0:
+		k.fault(name, "must be positive: %d", v)
+	case most > 0 && v > most:
+		k.fault(name, "must be at most %d: %d", most, v)
+	}
+	return cmp.Or(v, standard)
+}
+
+// duration is at least 1 ms, or zero where zero is given its name: as is a Duration of -1.
+func (k *knobs) duration(name string, v, standard, zero, named time.Duration) time.Duration {
+	switch {
+	case v == 0:
+		return standard
+	case v == named && named != 0:
+		return zero
+	case v < time.Millisecond:
+		k.fault(name, "must be at least 1ms: %v", v)
+	}
+	return v
+}
+
+func (k *knobs) atLeast(name string, v time.Duration, than string, least time.Duration) {
+	if v < least {
+		k.fault(name, "must be >= DefaultStream.%s: %v < %v", than, v, least)
+	}
+}
+
+func (o DefaultStreamOptions) resolve() (storagewrite.Options, error) {
+	var k knobs
+	out := storagewrite.Options{
+		MaxAppendBytes:      k.count("MaxAppendBytes", o.MaxAppendBytes, 512<<10, storagewrite.MaxRowBytes),
+		MaxBufferedBytes:    k.count("MaxBufferedBytes", o.MaxBufferedBytes, 64<<20, 0),
+		MaxInflightRequests: k.count("MaxInflightRequests", o.MaxInflightRequests, 100, 0),
+		MaxInflightBytes:    k.count("MaxInflightBytes", o.MaxInflightBytes, 100<<20, 0),
+		MinConnections:      k.count("MinConnectionsPerRegion", o.MinConnectionsPerRegion, 2, 0),
+		MaxConnections:      k.count("MaxConnectionsPerRegion", o.MaxConnectionsPerRegion, 20, 0),
+		MaxRetryDuration:    k.duration("MaxRetryDuration", o.MaxRetryDuration, 5*time.Minute, retry.NoLimit, NoLimit),
+		IdleTimeout:         k.duration("DestinationIdleTimeout", o.DestinationIdleTimeout, time.Hour, never, NoLimit),
+		Recovery: retry.Schedule{
+			Initial:  k.duration("RecoveryInitialBackoff", o.RecoveryInitialBackoff, 500*time.Millisecond, 0, 0),
+			Max:      k.duration("RecoveryMaxBackoff", o.RecoveryMaxBackoff, 10*time.Second, 0, 0),
+			Attempts: k.count("RecoveryMaxAttempts", o.RecoveryMaxAttempts, 10, 0),
+		},
+		Resend: retry.Schedule{
+			Initial:    k.duration("RetryInitialDelay", o.RetryInitialDelay, 500*time.Millisecond, 0, NoDelay),
+			Max:        k.duration("RetryMaxDelay", o.RetryMaxDelay, 30*time.Second, 0, NoDelay),
+			Multiplier: cmp.Or(o.RetryDelayMultiplier, 2),
+			Attempts:   k.count("RetryMaxAttempts", o.RetryMaxAttempts, 5, 0) + 1, // the first send is one of them
+			Spread:     retry.Below,
+		},
+	}
+	if m := out.Resend.Multiplier; !(m >= 1 && m < 1e300) {
+		k.fault("RetryDelayMultiplier", "must be a number of at least 1: %v", m)
+	}
+	k.duration("FlushInterval", o.FlushInterval, 0, 0, 0)
+	k.atLeast("RecoveryMaxBackoff", out.Recovery.Max, "RecoveryInitialBackoff", out.Recovery.Initial)
+	k.atLeast("RetryMaxDelay", out.Resend.Max, "RetryInitialDelay", out.Resend.Initial)
+	if out.MaxConnections < out.MinConnections {
+		k.fault("MaxConnectionsPerRegion", "must be >= DefaultStream.MinConnectionsPerRegion: %d < %d", out.MaxConnections, out.MinConnections)
+	}
+	return out, errors.Join(k.faults...)
+}

@@ -1,0 +1,125 @@
+package bigquery
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+
+	"github.com/millrace-dev/millrace/bigquery/internal/storagewrite"
+	"github.com/millrace-dev/millrace/bigquery/row"
+	"github.com/millrace-dev/millrace/bigquery/table"
+	"github.com/millrace-dev/millrace/stream"
+)
+
+// Sink writes records to BigQuery tables. It implements stream.Sink and stream.Encoding, and is safe for concurrent
+// use.
+type Sink[T any] struct {
+	to       Resolver[T]
+	rows     row.Serializer[T]
+	config   sinkConfig
+	original func(*stream.Record[T]) []byte // nil when records cannot say what they were read as
+	ledger   storagewrite.Ledger
+}
+
+var (
+	_ stream.Sink[int]     = (*Sink[int])(nil)
+	_ stream.Encoding[int] = (*Sink[int])(nil)
+)
+
+// NewSink makes a sink that writes each record to the table that to names, as the row that rows makes of it. Every fault
+// of the options is reported at once. Nothing is opened, no file is read and no call is made before the first record.
+func NewSink[T any](to Resolver[T], rows row.Serializer[T], o SinkOptions) (*Sink[T], error) {
+	config, err := o.resolve()
+	faults := []error{err}
+	if missing(to) {
+		faults = append(faults, errors.New("a destination is required: bigquery.To, bigquery.Template or a resolver"))
+	} else if dst, fixed := destination(to); fixed {
+		faults = append(faults, dst.Validate())
+	}
+	if missing(rows) {
+		faults = append(faults, errors.New("a serializer is required"))
+	}
+	if err := errors.Join(faults...); err != nil {
+		return nil, fmt.Errorf("bigquery sink: %w", err)
+	}
+	config.write.Rows = rows
+	s := &Sink[T]{to: to, rows: rows, config: config, original: originals[T]()}
+	s.config.write.Ledger = &s.ledger
+	s.config.write.KeepOriginals = s.config.write.KeepOriginals && s.original != nil
+	return s, nil
+}
+
+// missing reports whether an interface holds nothing, or a nil pointer.
+func missing(v any) bool {
+	if v == nil {
+		return true
+	}
+	r := reflect.ValueOf(v)
+	return (r.Kind() == reflect.Pointer || r.Kind() == reflect.Func) && r.IsNil()
+}
+
+// originals returns how records of type T say what they were read as, nil when they cannot.
+func originals[T any]() func(*stream.Record[T]) []byte {
+	if _, ok := any((*T)(nil)).(stream.Original); ok {
+		// A pointer is put into an interface without being copied to the heap.
+		return func(r *stream.Record[T]) []byte { return any(&r.Value).(stream.Original).OriginalBytes() }
+	}
+	var zero T
+	_, ok := any(zero).(stream.Original)
+	if !ok && reflect.TypeFor[T]().Kind() != reflect.Interface {
+		return nil
+	}
+	return func(r *stream.Record[T]) []byte {
+		if o, ok := any(r.Value).(stream.Original); ok {
+			return o.OriginalBytes()
+		}
+		return nil
+	}
+}
+
+// DestinationReport is what a sink has done to one table.
+type DestinationReport = storagewrite.Report
+
+// Report says what the sink has done so far, by destination and in the order of their names, over all lanes and attempts
+// of this process. It may be called at any time.
+func (s *Sink[T]) Report() []DestinationReport { return s.ledger.Reports() }
+
+// Dataset names a table for lineage systems, as OpenLineage does.
+type Dataset struct {
+	Namespace string // "bigquery"
+	Name      string // "project.dataset.table"
+	Kind      string // "bigquery-table"
+	Table     table.Destination
+}
+
+// Lineage is the tables that the sink is configured to write to: one with To, none with any other resolver, whose tables
+// only the records tell. It reads nothing but the configuration.
+func (s *Sink[T]) Lineage() []Dataset {
+	dst, fixed := destination(s.to)
+	if !fixed {
+		return nil
+	}
+	return []Dataset{{Namespace: "bigquery", Name: dst.String(), Kind: "bigquery-table", Table: dst}}
+}
+
+func destination[T any](r Resolver[T]) (table.Destination, bool) {
+	t, fixed := r.(to[T])
+	return t.dst, fixed
+}
+
+// NewWriter makes the writer of one lane. It has no state: after a failure the source's position says what to write
+// again.
+func (s *Sink[T]) NewWriter(ctx context.Context, wc stream.WriterContext) (stream.Writer[T], error) {
+	core, err := storagewrite.New(ctx, s.laneConfig(wc))
+	if err != nil {
+		return nil, fmt.Errorf("bigquery sink: %w", err)
+	}
+	return &sinkWriter[T]{front: s.front(), core: core, interval: s.config.flushInterval}, nil
+}
+
+func (s *Sink[T]) laneConfig(wc stream.WriterContext) storagewrite.Config {
+	c := s.config.write
+	c.Job, c.Lane, c.Meter, c.Log = wc.Job, wc.Lane, wc.Meter, wc.Log
+	return c
+}

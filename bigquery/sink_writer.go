@@ -1,0 +1,93 @@
+package bigquery
+
+import (
+	"context"
+	"time"
+
+	"github.com/millrace-dev/millrace/bigquery/internal/storagewrite"
+	"github.com/millrace-dev/millrace/stream"
+)
+
+// sinkWriter is the writer of one lane. What it does ends at the serializer; rows go on in storagewrite.
+type sinkWriter[T any] struct {
+	front[T]
+	core     *storagewrite.Writer
+	interval time.Duration
+
+	last *storagewrite.Target // of the record before, nil after a flush
+}
+
+var (
+	_ stream.Writer[int]   = (*sinkWriter[int])(nil)
+	_ stream.Tallier       = (*sinkWriter[int])(nil)
+	_ stream.Ticking       = (*sinkWriter[int])(nil)
+	_ stream.EncodedWriter = (*sinkWriter[int])(nil)
+)
+
+// Write finds the record's table, makes its row, and puts it into the table's next append.
+func (w *sinkWriter[T]) Write(ctx context.Context, r *stream.Record[T]) error {
+	if err := w.core.Enter(ctx); err != nil {
+		return err
+	}
+	dst, unroutable, err := w.resolve(ctx, r)
+	if err != nil {
+		return err
+	}
+	if unroutable != nil {
+		return w.core.Reject(ctx, nil, w.failed(r, unroutable))
+	}
+	t := w.last
+	if t == nil || t.Destination() != dst {
+		if t, err = w.core.Target(dst); err != nil {
+			return &stream.PositionError{At: r.At.Location(), Err: err}
+		}
+		w.last = t
+	}
+	buf, err := w.encode(w.core.Log(), w.core.Begin(t), dst, r.Value)
+	switch {
+	case err == nil:
+		return w.core.Commit(ctx, t, buf, r.At, w.kept(r))
+	case skipped(err):
+		w.core.Skip()
+		return nil
+	}
+	return w.core.Reject(ctx, t, w.failed(r, err))
+}
+
+// kept is the record's original where the core keeps originals.
+func (w *sinkWriter[T]) kept(r *stream.Record[T]) []byte {
+	if !w.core.KeepsOriginals() {
+		return nil
+	}
+	return w.original(r)
+}
+
+// Flush returns once every record written before is acknowledged by BigQuery or taken by the failure handler.
+func (w *sinkWriter[T]) Flush(ctx context.Context, final bool) error {
+	w.last = nil
+	return w.core.Flush(ctx, final)
+}
+
+// Prepare has nothing to commit: what is flushed is visible.
+func (w *sinkWriter[T]) Prepare(context.Context) ([]stream.Committable, error) { return nil, nil }
+
+// Snapshot has nothing to remember.
+func (w *sinkWriter[T]) Snapshot(context.Context, int64) ([]stream.State, error) { return nil, nil }
+
+// Close frees everything without flushing.
+func (w *sinkWriter[T]) Close() error { return w.core.Close() }
+
+// Tally says what became of the records.
+func (w *sinkWriter[T]) Tally() stream.Tally { return w.core.Tally() }
+
+// Every is the flush interval.
+func (w *sinkWriter[T]) Every() time.Duration { return w.interval }
+
+// Tick flushes, so that rows do not wait for a checkpoint.
+func (w *sinkWriter[T]) Tick(ctx context.Context) error { return w.Flush(ctx, false) }
+
+// WriteEncoded takes a batch that an Encoder of the same sink made, here or in another process.
+func (w *sinkWriter[T]) WriteEncoded(ctx context.Context, b stream.EncodedBatch) error {
+	w.last = nil
+	return w.core.WriteEncoded(ctx, b)
+}
