@@ -37,6 +37,9 @@ type readServer struct {
 	encoded *storagepb.ReadRowsResponse
 	times   int
 	schema  string // of encoded
+	// pauseAt is a row of every stream that is sent once pause is closed; 0 is none.
+	pauseAt int
+	pause   chan struct{}
 	// gate holds every answer until it is closed; nil holds none.
 	gate chan struct{}
 
@@ -149,6 +152,13 @@ func (s *readServer) ReadRows(req *storagepb.ReadRowsRequest, call storagepb.Big
 	s.opened = append(s.opened, req.Offset)
 	s.mu.Unlock()
 	for at := int(req.Offset); at < len(rows); {
+		if s.pauseAt > 0 && at >= s.pauseAt {
+			select {
+			case <-s.pause:
+			case <-call.Context().Done():
+				return call.Context().Err()
+			}
+		}
 		if s.fails(n, at) {
 			return status.Error(codes.Unavailable, "gone for a moment")
 		}

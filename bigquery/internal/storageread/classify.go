@@ -12,6 +12,9 @@ import (
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/millrace-dev/millrace/bigquery/row"
+	"github.com/millrace-dev/millrace/internal/gcp"
 )
 
 // verdict is what an error of a ReadRows call means.
@@ -102,4 +105,37 @@ func repeatable(ctx context.Context, err error) bool {
 func isHTTP(err error, code int) bool {
 	e, ok := errors.AsType[*googleapi.Error](err)
 	return ok && e.Code == code
+}
+
+// permanent reports whether a restart would meet the same error again, so that an engine need not try: rows and schemas
+// that cannot be read, and what the service says about the request, the caller or the session rather than about itself.
+func permanent(err error) bool {
+	if _, ok := errors.AsType[*row.Error](err); ok {
+		return true
+	}
+	if j, ok := errors.AsType[*QueryJobError](err); ok {
+		return permanentReasons[j.Reason]
+	}
+	if e, ok := errors.AsType[*googleapi.Error](err); ok {
+		return e.Code >= 400 && e.Code < 500 && !repeatable(context.Background(), err)
+	}
+	for _, known := range []error{ErrNoResultTable, gcp.ErrCredentials, gcp.ErrEndpoint} {
+		if errors.Is(err, known) {
+			return true
+		}
+	}
+	return permanentCodes[codeOf(err)]
+}
+
+// permanentCodes are those whose meaning excludes a retry with an unchanged request (google/rpc/code.proto).
+var permanentCodes = map[codes.Code]bool{
+	codes.InvalidArgument: true, codes.NotFound: true, codes.PermissionDenied: true, codes.Unauthenticated: true,
+	codes.FailedPrecondition: true, codes.OutOfRange: true, codes.Unimplemented: true,
+}
+
+// permanentReasons are those of failed jobs that the query or the caller must change for (BigQuery documentation, "Error
+// messages").
+var permanentReasons = map[string]bool{
+	"accessDenied": true, "billingNotEnabled": true, "invalid": true, "invalidQuery": true, "notFound": true,
+	"notImplemented": true, "responseTooLarge": true,
 }

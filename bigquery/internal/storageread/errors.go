@@ -61,6 +61,9 @@ func (e *ReadError) Is(target error) bool {
 	return target == ErrSessionExpired && !e.Expired.IsZero()
 }
 
+// Permanent reports whether a restart would meet the error again.
+func (e *ReadError) Permanent() bool { return permanent(e.Err) }
+
 // PlanError says that no read session could be made.
 type PlanError struct {
 	What string // "p.d.t", or the query
@@ -77,6 +80,9 @@ func (e *PlanError) Error() string {
 }
 
 func (e *PlanError) Unwrap() error { return e.Err }
+
+// Permanent reports whether a restart would meet the error again.
+func (e *PlanError) Permanent() bool { return permanent(e.Err) }
 
 // QueryJobError says that a query ended badly.
 type QueryJobError struct {

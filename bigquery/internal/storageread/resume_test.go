@@ -3,15 +3,20 @@ package storageread
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"testing"
 	"time"
 
+	"google.golang.org/api/googleapi"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/millrace-dev/millrace/bigquery/row"
+	"github.com/millrace-dev/millrace/internal/gcp"
 )
 
 func withRetryInfo(code codes.Code, info *errdetails.RetryInfo) error {
@@ -61,6 +66,40 @@ func TestClassify(t *testing.T) {
 				t.Errorf("got %d after %v, want %d after %v", v, wait, c.want, c.wait)
 			}
 		})
+	}
+}
+
+func TestPermanent(t *testing.T) {
+	t.Parallel()
+	rest := func(code int, reason string) error {
+		return fmt.Errorf("call: %w", &googleapi.Error{Code: code, Errors: []googleapi.ErrorItem{{Reason: reason}}})
+	}
+	for _, c := range []struct {
+		name string
+		err  error
+		want bool
+	}{
+		{"bytes", &row.Error{Kind: row.KindDecode}, true},
+		{"no table", status.Error(codes.NotFound, "x"), true},
+		{"offset beyond the end", status.Error(codes.FailedPrecondition, "x"), true},
+		{"unavailable", fmt.Errorf("%w: %w", ErrRetriesExhausted, unavailable), false},
+		{"quota", status.Error(codes.ResourceExhausted, "x"), false},
+		{"aborted", status.Error(codes.Aborted, "x"), false},
+		{"plain", errors.New("x"), false},
+		{"deadline", context.DeadlineExceeded, false},
+		{"half an emulator", fmt.Errorf("open: %w", gcp.ErrEndpoint), true},
+		{"no result", fmt.Errorf("job: %w", ErrNoResultTable), true},
+		{"query", &QueryJobError{Reason: "invalidQuery"}, true},
+		{"query, by chance", &QueryJobError{Reason: "backendError"}, false},
+		{"REST refuses", rest(403, "accessDenied"), true},
+		{"REST is busy", rest(403, "rateLimitExceeded"), false},
+		{"REST is down", rest(503, "backendError"), false},
+	} {
+		for _, e := range []interface{ Permanent() bool }{&PlanError{Err: c.err}, &ReadError{Err: c.err}} {
+			if got := e.Permanent(); got != c.want {
+				t.Errorf("%s: %T is permanent: %v, want %v", c.name, e, got, c.want)
+			}
+		}
 	}
 }
 
