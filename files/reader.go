@@ -160,7 +160,10 @@ func (r *reader) Fetch(ctx context.Context, b *stream.Batch[Record]) error {
 		}
 		if finished {
 			r.open = nil
-			return errors.Join(io.EOF, o.close())
+			if err := o.close(); err != nil {
+				return fmt.Errorf("files source: close %s: %w", o.Path, err)
+			}
+			return io.EOF
 		}
 		if err := o.read(ctx, b); err != nil {
 			return err

@@ -196,3 +196,18 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+func TestYAMLIsReadBack(t *testing.T) {
+	p, err := Parse("job.yaml", []byte(good), []string{`job="a: \"#b\""`, "sink.bigquery.create.labels={a: b, c: ''}", "source.files.maxRecordBytes=1MiB",
+		"sink.bigquery.schema={infer: {}}"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := Parse("job.yaml", p.YAML(), nil)
+	if err != nil {
+		t.Fatalf("%v in:\n%s", err, p.YAML())
+	}
+	if d := cmp.Diff(p.File, again.File); d != "" {
+		t.Errorf("%s in:\n%s", d, p.YAML())
+	}
+}

@@ -1,0 +1,182 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/millrace-dev/millrace/bigquery"
+	"github.com/millrace-dev/millrace/localbq"
+	"github.com/millrace-dev/millrace/localbq/duckdb"
+)
+
+// defaultFolder is where a local BigQuery keeps its data unless told otherwise.
+const defaultFolder = ".millrace"
+
+// localFlag is --local[=DIR].
+type localFlag struct{ dir string }
+
+func (f *localFlag) add(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.dir, "local", "", "use a local BigQuery in this process, with its data in `DIR`")
+	cmd.Flags().Lookup("local").NoOptDefVal = defaultFolder
+}
+
+func (f localFlag) on() bool { return f.dir != "" }
+
+// flag is how to type it again.
+func (f localFlag) flag() string {
+	switch f.dir {
+	case "":
+		return ""
+	case defaultFolder:
+		return " --local"
+	}
+	return " --local=" + shellWord(f.dir)
+}
+
+// localBigQuery is a service in this process.
+type localBigQuery struct{ *localbq.Instance }
+
+func (l localBigQuery) connection() *bigquery.Connection {
+	return &bigquery.Connection{GRPCEndpoint: l.GRPC(), RESTEndpoint: l.REST()}
+}
+
+func (a *app) startLocal(ctx context.Context, f localFlag) (localBigQuery, error) {
+	i, err := a.serveLocal(ctx, localbq.Config{Dir: f.dir, AutoCreateDataset: true})
+	return localBigQuery{i}, err
+}
+
+func (a *app) serveLocal(ctx context.Context, c localbq.Config) (*localbq.Instance, error) {
+	queries, err := duckdb.New()
+	if err != nil {
+		a.log().Warn("the local BigQuery cannot run queries", "reason", err)
+	} else {
+		c.Queries = queries
+	}
+	c.Logger = a.log()
+	i, err := localbq.Start(ctx, c)
+	if err != nil && queries != nil {
+		err = errors.Join(err, queries.Close())
+	}
+	return i, err
+}
+
+func (a *app) local() *cobra.Command {
+	var c localbq.Config
+	var storage, faults, ready string
+	cmd := &cobra.Command{
+		Use:   "local",
+		Short: "Serve a local BigQuery",
+		Long: `local serves a BigQuery on this machine until it is interrupted: the REST API, the Storage Write API and the Storage
+Read API, for the official clients as they are. It listens on the loopback interface unless told otherwise and checks no
+credentials.
+
+Without --dir the data is gone when it ends.`,
+		Example: `  millrace local
+  millrace local --dir .millrace --rest :9050 --grpc :9060
+  millrace local --ready-file ready.json & until [ -s ready.json ]; do :; done`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if storage != "" {
+				return usagef("--storage: the Cloud Storage part of the local service is not in this release; leave the flag out")
+			}
+			if faults != "" {
+				rules, err := os.ReadFile(faults)
+				if err != nil {
+					return usagef("--faults: %w", err)
+				}
+				c.Faults = rules
+			}
+			return a.serve(cmd.Context(), c, ready)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&c.Dir, "dir", "", "folder to keep the data in (default: memory)")
+	f.StringVar(&c.Project, "project", localbq.DefaultProject, "project of tables that are named without one")
+	f.StringVar(&c.RESTAddr, "rest", "127.0.0.1:9050", "address of the REST API; port 0 picks a free one")
+	f.StringVar(&c.GRPCAddr, "grpc", "127.0.0.1:9060", "address of the Storage Read and Write APIs; port 0 picks a free one")
+	f.StringVar(&storage, "storage", "", "address of the Cloud Storage API (not in this release)")
+	f.StringVar(&faults, "faults", "", "`file` of fault rules, a JSON array")
+	f.StringVar(&ready, "ready-file", "", "`file` to write the endpoints to, as JSON, once they answer")
+	f.BoolVar(&c.AutoCreateDataset, "create-datasets", true, "make a dataset when a table is created in it")
+	return cmd
+}
+
+// endpoints is what --ready-file holds.
+type endpoints struct {
+	REST    string `json:"rest"`
+	GRPC    string `json:"grpc"`
+	Storage string `json:"storage"`
+	Project string `json:"project"`
+}
+
+func (a *app) serve(ctx context.Context, c localbq.Config, ready string) error {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	c.RESTAddr, c.GRPCAddr = loopback(c.RESTAddr), loopback(c.GRPCAddr)
+	i, err := a.serveLocal(ctx, c)
+	if err != nil {
+		return err
+	}
+	e := endpoints{REST: i.REST(), GRPC: i.GRPC(), Project: i.Project()}
+	if err := a.announce(e, c.Dir, ready); err != nil {
+		return errors.Join(err, i.Close())
+	}
+	<-ctx.Done()
+	a.say("millrace: closing\n")
+	if ready != "" {
+		err = os.Remove(ready)
+	}
+	return errors.Join(err, i.Close())
+}
+
+// announce tells where the service is: to people, and to whoever waits for the ready file.
+func (a *app) announce(e endpoints, dir, ready string) error {
+	a.say(`local BigQuery, project %s, data in %s
+
+  REST API                    http://%s
+  Storage Read and Write API  %s
+
+Point clients at it:
+  export BIGQUERY_EMULATOR_HOST=http://%s   # Python, Node
+  Go: option.WithEndpoint("http://%s"), option.WithoutAuthentication()
+  millrace query 'SELECT 1' --rest-endpoint %s --grpc-endpoint %s
+
+Interrupt to end it.
+`, e.Project, cmp.Or(dir, "memory"), e.REST, e.GRPC, e.REST, e.REST, e.REST, e.GRPC)
+	text, err := json.Marshal(e)
+	if err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintf(a.stdout, "%s\n", text); err != nil {
+		return err
+	}
+	if ready == "" {
+		return nil
+	}
+	return writeWhole(ready, append(text, '\n'))
+}
+
+// writeWhole makes a file appear with all of its contents at once.
+func writeWhole(name string, text []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+"-*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), name)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return nil
+}

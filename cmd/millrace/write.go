@@ -1,0 +1,159 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/millrace-dev/millrace/files"
+	"github.com/millrace-dev/millrace/job"
+)
+
+func (a *app) write() *cobra.Command {
+	var flags jobFlags
+	var w writeFlags
+	cmd := &cobra.Command{
+		Use:   "write TABLE [FILE...|-]",
+		Short: "Load files or standard input into a table",
+		Long: `write is a job file without the file: it writes the records of files, or of standard input, to one table, or to one
+table for each value of the placeholders in its name.
+
+--schema infer looks at the records first, --schema table takes the columns of the table, which exists; anything else is a
+schema file as bq writes it.`,
+		Example: `  millrace write my-project.github.issues issues.ndjson --local
+  gzip -dc events.ndjson.gz | millrace write 'my-project.github.{event}' - --schema schema.json
+  millrace write my-project.logs.app 'logs/*.ndjson' --dead-letters bad.ndjson --partition day:time`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usagef("write takes a table, and files or - for standard input; see %s --help", cmd.CommandPath())
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			text := w.file(args[0], args[1:]).YAML()
+			if w.print {
+				_, err := a.stdout.Write(text)
+				return err
+			}
+			parsed, err := job.Parse("write", text, nil)
+			if err != nil {
+				return usage(w.inFlags(err))
+			}
+			words := make([]string, len(args))
+			for i, arg := range args {
+				words[i] = shellWord(arg)
+			}
+			return a.runParsed(cmd.Context(), parsed, &flags, cmd.CommandPath()+" "+strings.Join(words, " "))
+		},
+	}
+	flags.add(cmd)
+	w.add(cmd)
+	return cmd
+}
+
+type writeFlags struct {
+	format, method, schema, rest string
+	deadLetters, partition       string
+	cluster                      []string
+	sample                       int
+	ignoreUnknown, never, print  bool
+	connection                   job.Connection
+}
+
+func (w *writeFlags) add(cmd *cobra.Command) {
+	fs := cmd.Flags()
+	fs.StringVar(&w.format, "format", "ndjson", "how records lie in the input: ndjson")
+	fs.StringVar(&w.method, "method", "default", "how to write: default, which delivers at least once")
+	fs.StringVar(&w.schema, "schema", "infer", "infer, table, or a schema `file`")
+	fs.IntVar(&w.sample, "sample", 0, "records that infer looks at for each table (default 1000)")
+	fs.StringVar(&w.rest, "rest", "", "name of a JSON `column` that takes every field without a column of its own")
+	fs.BoolVar(&w.ignoreUnknown, "ignore-unknown-fields", false, "drop fields that have no column")
+	fs.StringVar(&w.deadLetters, "dead-letters", "", "`file` for records that cannot be written (default: the first one ends the job)")
+	fs.StringVar(&w.partition, "partition", "", "how a new table is partitioned: hour, day, month or year, and `UNIT:FIELD` to partition by a column")
+	fs.StringSliceVar(&w.cluster, "cluster", nil, "columns that a new table is clustered by")
+	fs.BoolVar(&w.never, "no-create", false, "do not create tables")
+	fs.BoolVar(&w.print, "print-job", false, "print the job file that does the same, and do nothing")
+	fs.StringVar(&w.connection.RESTEndpoint, "rest-endpoint", "", "`host:port` of an emulator's REST API")
+	fs.StringVar(&w.connection.GRPCEndpoint, "grpc-endpoint", "", "`host:port` of an emulator's Storage API")
+	fs.StringVar(&w.connection.KeyFile, "key-file", "", "`file` with a service account's key (default: application default credentials)")
+}
+
+// file is the job file that the flags stand for.
+func (w *writeFlags) file(table string, paths []string) *job.File {
+	if len(paths) == 0 {
+		paths = []string{files.Stdin}
+	}
+	b := &job.BigQuery{Method: w.method, Table: table, Connection: w.connection}
+	switch w.schema {
+	case "infer":
+		b.Schema.Infer = &job.Infer{Sample: w.sample}
+	case "table":
+		b.Schema.Table = true
+	default:
+		b.Schema.File = w.schema
+	}
+	b.Schema.Rest = w.rest
+	if w.ignoreUnknown {
+		b.Schema.UnknownFields = "ignore"
+	}
+	if w.deadLetters != "" {
+		b.Failures = job.Failures{Policy: "dead-letter", DeadLetter: &job.DeadLetter{File: w.deadLetters}}
+	}
+	if w.partition != "" {
+		unit, field, _ := strings.Cut(w.partition, ":")
+		b.Create.Partition = &job.Partition{Type: unit, Field: field}
+	}
+	if w.never {
+		b.Create.Disposition = "never"
+	}
+	b.Create.Cluster = w.cluster
+	return &job.File{
+		Job:        "write to " + table,
+		Source:     job.Source{Files: &job.Files{Paths: paths, Format: w.format}},
+		Sink:       job.Sink{BigQuery: b},
+		Checkpoint: job.Checkpoint{Every: checkpointEvery},
+	}
+}
+
+// checkpointEvery bounds what a load that was interrupted does again.
+const checkpointEvery = 10 * time.Second
+
+// flagOf names the flag that a key of the job file comes from.
+var flagOf = []struct{ key, flag string }{
+	{"sink.bigquery.table", "TABLE"},
+	{"sink.bigquery.method", "--method"},
+	{"sink.bigquery.schema.rest", "--rest"},
+	{"sink.bigquery.schema.infer.sample", "--sample"},
+	{"sink.bigquery.schema.unknownFields", "--ignore-unknown-fields"},
+	{"sink.bigquery.schema", "--schema"},
+	{"sink.bigquery.create.partition", "--partition"},
+	{"sink.bigquery.create.cluster", "--cluster"},
+	{"sink.bigquery.failures", "--dead-letters"},
+	{"sink.bigquery.connection", "--rest-endpoint, --grpc-endpoint, --key-file"},
+	{"source.files.paths", "FILE"},
+	{"source.files.format", "--format"},
+	{"job", "TABLE"},
+}
+
+// inFlags tells faults in the words that were typed.
+func (w *writeFlags) inFlags(err error) error {
+	var invalid *job.InvalidError
+	if !errors.As(err, &invalid) {
+		return err
+	}
+	faults := make([]error, len(invalid.Faults))
+	for i, f := range invalid.Faults {
+		name := f.Key
+		for _, known := range flagOf {
+			if strings.HasPrefix(f.Key, known.key) {
+				name = known.flag
+				break
+			}
+		}
+		faults[i] = fmt.Errorf("%s: %s", name, f.Msg)
+	}
+	return errors.Join(faults...)
+}
