@@ -40,10 +40,11 @@ Exit status: 0 done, 1 the work failed, 2 bad usage or configuration (found befo
 		Example: `  millrace run examples/github/job.yaml --local
   millrace query 'SELECT action, COUNT(*) AS n FROM github.issues GROUP BY action' --local
   millrace read my-project.github.issues --local --format ndjson`,
-		SilenceUsage:  true,
-		SilenceErrors: true,
-		Args:          subcommand,
-		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		SilenceUsage:               true,
+		SuggestionsMinimumDistance: 2,
+		SilenceErrors:              true,
+		Args:                       subcommand,
+		RunE:                       func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usagef("%w; see %s --help", err, cmd.CommandPath())

@@ -1,0 +1,36 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// waitFile waits until a file is there and has something in it.
+func waitFile(ts *testscript.TestScript, _ bool, args []string) {
+	path := ts.MkAbs(args[0])
+	deadline := time.After(time.Minute)
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if info, err := os.Stat(path); err == nil && info.Size() > 0 {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-deadline:
+			ts.Fatalf("%s did not appear", args[0])
+		}
+	}
+}
+
+// setFrom sets an environment variable to a field of a JSON file: setfrom FILE FIELD VARIABLE.
+func setFrom(ts *testscript.TestScript, _ bool, args []string) {
+	var fields map[string]string
+	if err := json.Unmarshal([]byte(ts.ReadFile(args[0])), &fields); err != nil {
+		ts.Fatalf("%s: %v", args[0], err)
+	}
+	ts.Setenv(args[2], fields[args[1]])
+}
