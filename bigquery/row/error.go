@@ -9,27 +9,29 @@ import (
 type Kind string
 
 const (
-	KindRequired  Kind = "R-REQUIRED" // no value for a REQUIRED column
-	KindNullElem  Kind = "R-NULLELEM" // null inside a repeated value
-	KindNullKey   Kind = "R-NULLKEY"  // null map key
-	KindRange     Kind = "R-RANGE"    // value outside the column's range
-	KindScale     Kind = "R-SCALE"    // too many fractional digits
-	KindType      Kind = "R-TYPE"     // value of the wrong type
-	KindText      Kind = "R-TEXT"     // text is not valid UTF-8
-	KindJSON      Kind = "R-JSON"     // not exactly one JSON object
-	KindMulti     Kind = "R-MULTI"    // more than one JSON value in a record
-	KindEmptyDoc  Kind = "R-EMPTYDOC" // {} at the top level
-	KindUnknown   Kind = "R-UNKNOWN"  // field the schema lacks
-	KindDuplicate Kind = "R-DUPKEY"   // key twice, ignoring case
-	KindSchema    Kind = "C-SCHEMA"   // schema that cannot be derived or used
-	KindEmpty     Kind = "C-EMPTY"    // table or STRUCT without columns
-	KindCase      Kind = "C-CASE"     // sibling names equal ignoring case
-	KindName      Kind = "C-NAME"     // illegal column name
-	KindColType   Kind = "C-TYPE"     // type without a column form
-	KindDepth     Kind = "C-DEPTH"    // more than 15 STRUCT levels
-	KindDecode    Kind = "D-TYPE"     // value or schema shape mismatch when reading
-	KindOverflow  Kind = "D-OVERFLOW" // value does not fit the declared type
-	KindNull      Kind = "D-NULL"     // null where the reader allows none
+	KindRequired  Kind = "R-REQUIRED"  // no value for a REQUIRED column
+	KindNullElem  Kind = "R-NULLELEM"  // null inside a repeated value
+	KindNullKey   Kind = "R-NULLKEY"   // null map key
+	KindRange     Kind = "R-RANGE"     // value outside the column's range
+	KindScale     Kind = "R-SCALE"     // too many fractional digits
+	KindType      Kind = "R-TYPE"      // value of the wrong type
+	KindText      Kind = "R-TEXT"      // text is not valid UTF-8
+	KindJSON      Kind = "R-JSON"      // not exactly one JSON object
+	KindMulti     Kind = "R-MULTI"     // more than one JSON value in a record
+	KindEmptyDoc  Kind = "R-EMPTYDOC"  // {} at the top level
+	KindUnknown   Kind = "R-UNKNOWN"   // field the schema lacks
+	KindDuplicate Kind = "R-DUPKEY"    // key twice, ignoring case
+	KindSchema    Kind = "C-SCHEMA"    // schema that cannot be derived or used
+	KindEmpty     Kind = "C-EMPTY"     // table or STRUCT without columns
+	KindCase      Kind = "C-CASE"      // sibling names equal ignoring case
+	KindName      Kind = "C-NAME"      // illegal column name
+	KindColType   Kind = "C-TYPE"      // type without a column form
+	KindRecursive Kind = "C-RECURSIVE" // type that contains itself
+	KindArray     Kind = "C-ARRAY"     // list of lists, or of values that may be NULL
+	KindDepth     Kind = "C-DEPTH"     // more than 15 STRUCT levels
+	KindDecode    Kind = "D-TYPE"      // value or schema shape mismatch when reading
+	KindOverflow  Kind = "D-OVERFLOW"  // value does not fit the declared type
+	KindNull      Kind = "D-NULL"      // null where the reader allows none
 )
 
 // Error says which field of a record, or of a schema, is wrong and why. It never quotes the record's contents.
