@@ -3,6 +3,7 @@ package audit
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -39,9 +40,9 @@ type Log struct {
 	bytes   int64
 	dropped int64 // complete records that neither memory nor a file holds any more
 	file    *os.File
-	written int64          // bytes of the file that are whole lines
+	written int64             // bytes of the file that are whole lines
 	seen    map[effectAt]bool // of the records that the file holds from earlier processes
-	failed  error          // why the file takes no more
+	failed  error             // why the file takes no more
 }
 
 // effectAt names what happened at a version of the store.
@@ -225,6 +226,7 @@ func (l *Log) Recovered(note []byte, r Record) error {
 			return fmt.Errorf("audit log: note of version %d: %w", r.After, err)
 		}
 	}
+	asked.RPC = cmp.Or(asked.RPC, "write")
 	at, wall := asked.Time, asked.Wall
 	e := l.Begin(asked)
 	e.Update(func(record *Record) {

@@ -27,7 +27,7 @@ func appendBatch(buf []byte, b arrow.RecordBatch) []byte {
 
 func appendData(buf []byte, d arrow.ArrayData) []byte {
 	buf = binary.AppendUvarint(buf, uint64(d.Len()))
-	buf = binary.AppendUvarint(buf, uint64(d.NullN()))
+	buf = binary.AppendUvarint(buf, nullCount(d))
 	for _, b := range d.Buffers() {
 		if b == nil {
 			buf = append(buf, 0)
@@ -40,6 +40,14 @@ func appendData(buf []byte, d arrow.ArrayData) []byte {
 		buf = appendData(buf, child)
 	}
 	return buf
+}
+
+// nullCount counts the nulls where slicing has left that open.
+func nullCount(d arrow.ArrayData) uint64 {
+	if n := d.NullN(); n >= 0 {
+		return uint64(n)
+	}
+	return uint64(array.MakeFromData(d).NullN())
 }
 
 // tightBatch reports whether the buffers hold the batch's rows and nothing else.
