@@ -12,8 +12,6 @@ import (
 	"github.com/millrace-dev/millrace/stream/streamtest"
 )
 
-type item = streamtest.Item
-
 func TestRunBounded(t *testing.T) {
 	for _, lanes := range []int{1, 2, 5} {
 		synctest.Test(t, func(t *testing.T) {

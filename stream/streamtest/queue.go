@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"sync"
+	"time"
 
 	"github.com/millrace-dev/millrace/stream"
 )
@@ -12,6 +13,9 @@ import (
 // Queue is a message queue that lives outside of any process. It delivers every message until somebody acknowledges it,
 // and delivers again, to new readers, what was delivered and not acknowledged. Reading it is at least once by nature.
 type Queue struct {
+	// Pace is how long a fetch takes.
+	Pace time.Duration
+
 	mu    sync.Mutex // guards acked and taken
 	items []Item
 	acked map[int]bool
@@ -71,7 +75,7 @@ func (r *queueReader) Fetch(ctx context.Context, b *stream.Batch[Item]) error {
 	if r.split == "" {
 		return errors.New("no split is open")
 	}
-	if err := ctx.Err(); err != nil {
+	if err := pause(ctx, r.q.Pace); err != nil {
 		return err
 	}
 	for range 2 {

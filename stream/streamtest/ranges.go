@@ -220,17 +220,19 @@ func (r *rangeReader) Fetch(ctx context.Context, b *stream.Batch[Item]) error {
 
 // wait takes the time that a fetch takes, or for ever at the end of an endless split.
 func (r *rangeReader) wait(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
 	if r.r.Endless && r.row == int64(r.r.Rows) {
 		<-ctx.Done()
 		return ctx.Err()
 	}
-	if r.r.Pace == 0 {
-		return nil
+	return pause(ctx, r.r.Pace)
+}
+
+// pause waits as long as a fetch takes.
+func pause(ctx context.Context, pace time.Duration) error {
+	if err := ctx.Err(); err != nil || pace == 0 {
+		return err
 	}
-	timer := time.NewTimer(r.r.Pace)
+	timer := time.NewTimer(pace)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
