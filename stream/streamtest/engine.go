@@ -2,6 +2,7 @@ package streamtest
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -20,6 +21,9 @@ type EngineHarness struct {
 
 	// RealTime is for engines that cannot run in a testing/synctest bubble.
 	RealTime bool
+
+	// stride is how many steps lie between two deaths, for the tests of this package; 0 is 1.
+	stride int
 }
 
 // EngineRun is a job and how to run it.
@@ -127,8 +131,12 @@ func (c *scene) live(p *Process, change func(*EngineRun)) (EngineResult, error) 
 	c.lives++
 	ctx, cancel := p.Context(c.t.Context())
 	defer cancel()
+	ctx, late := context.WithTimeoutCause(ctx, patience, errStuck)
+	defer late()
 	return c.h.Run(ctx, run)
 }
+
+var errStuck = fmt.Errorf("the run did not end within %v", patience)
 
 // finish runs a process that is left in peace.
 func (c *scene) finish() EngineResult {
@@ -147,7 +155,7 @@ func (c *scene) finish() EngineResult {
 // step. A second process goes on and dies too, a third goes on to the end; then verify looks at the world.
 func (h EngineHarness) everywhere(t TB, s story, verify func(c *scene, when string) bool) {
 	t.Helper()
-	for at := 1; ; at++ {
+	for at := 1; ; at += max(1, h.stride) {
 		for _, mode := range KillModes {
 			c := h.scene(t, s)
 			first := &Process{At: at, Mode: mode}

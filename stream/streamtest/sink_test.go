@@ -280,7 +280,7 @@ func TestSinkChecks(t *testing.T) {
 				}
 				return w.bufferedWriter.Flush(ctx, final)
 			}
-		}), []string{"flushed_rows_outlive_the_writer"}},
+		}), []string{"flushed_rows_outlive_the_writer"}, nil},
 
 		{"a first flush that is final does nothing", withWriter(func(w *badWriter, _ sw) {
 			flushes := 0
@@ -290,7 +290,7 @@ func TestSinkChecks(t *testing.T) {
 				}
 				return w.bufferedWriter.Flush(ctx, final)
 			}
-		}), []string{"final_flush_is_a_flush"}},
+		}), []string{"final_flush_is_a_flush"}, nil},
 
 		{"prepares again what it has prepared", withWriter(func(w *badWriter, _ sw) {
 			w.prepare = func(context.Context) (cs []stream.Committable, _ error) {
@@ -300,7 +300,7 @@ func TestSinkChecks(t *testing.T) {
 				}
 				return cs, nil
 			}
-		}), []string{"empty_checkpoints_do_nothing"}},
+		}), []string{"empty_checkpoints_do_nothing"}, nil},
 
 		{"prepares four times only", withWriter(func(w *badWriter, _ sw) {
 			flushes, _ := count(w)
@@ -310,7 +310,7 @@ func TestSinkChecks(t *testing.T) {
 				}
 				return w.bufferedWriter.Prepare(ctx)
 			}
-		}), []string{"checkpoints_follow_one_another"}},
+		}), []string{"checkpoints_follow_one_another"}, nil},
 
 		{"shows the rows of a final flush", withWriter(func(w *badWriter, _ sw) {
 			flushes := 0
@@ -321,7 +321,7 @@ func TestSinkChecks(t *testing.T) {
 				}
 				return err
 			}
-		}), []string{"nothing_is_visible_before_its_commit"}},
+		}), []string{"nothing_is_visible_before_its_commit"}, nil},
 
 		{"close shows what was buffered", withWriter(func(w *badWriter, _ sw) {
 			flushes, written := count(w)
@@ -332,7 +332,7 @@ func TestSinkChecks(t *testing.T) {
 				}
 				return w.bufferedWriter.Close()
 			}
-		}), []string{"close_commits_nothing"}},
+		}), []string{"close_commits_nothing"}, nil},
 		{"a commit shows all that was appended", withSink(func(s *badSink) {
 			s.commit = func(c bufferedCommitter, cs []stream.Committable) error {
 				for _, one := range cs {
@@ -343,7 +343,7 @@ func TestSinkChecks(t *testing.T) {
 				}
 				return nil
 			}
-		}), []string{"checkpoints_follow_one_another", "close_commits_nothing", "commits_repeat", "goes_on_from_any_state", "goes_on_beside_a_zombie"}},
+		}), []string{"checkpoints_follow_one_another", "close_commits_nothing", "commits_repeat", "goes_on_from_any_state", "goes_on_beside_a_zombie"}, nil},
 
 		{"a third commit of the same is an error", func(*testing.T) worldHarness {
 			type done struct {
@@ -362,7 +362,7 @@ func TestSinkChecks(t *testing.T) {
 					return c.Commit(context.Background(), cs)
 				}
 			})(nil)
-		}, []string{"commits_repeat"}},
+		}, []string{"commits_repeat"}, nil},
 
 		{"commits must come in order", func(*testing.T) worldHarness {
 			type where struct {
@@ -401,7 +401,7 @@ func TestSinkChecks(t *testing.T) {
 					return c.Commit(context.Background(), cs)
 				}
 			})(nil)
-		}, []string{"commits_come_in_any_order"}},
+		}, []string{"commits_come_in_any_order"}, nil},
 		{"a commit hides what a later one showed", withSink(func(s *badSink) {
 			s.commit = func(c bufferedCommitter, cs []stream.Committable) error {
 				for _, one := range cs {
@@ -410,7 +410,7 @@ func TestSinkChecks(t *testing.T) {
 				}
 				return nil
 			}
-		}), []string{"commits_come_in_any_order", "goes_on_beside_a_zombie"}},
+		}), []string{"commits_come_in_any_order", "goes_on_beside_a_zombie"}, nil},
 
 		{"one buffer for all states", withWriter(func(w *badWriter, _ sw) {
 			buffers := map[string][]byte{}
@@ -422,7 +422,7 @@ func TestSinkChecks(t *testing.T) {
 				}
 				return states, err
 			}
-		}), []string{"promises_do_not_change"}},
+		}), []string{"promises_do_not_change"}, nil},
 		{"one buffer for all committables", withWriter(func(w *badWriter, _ sw) {
 			buffers := map[string][]byte{}
 			w.prepare = func(ctx context.Context) ([]stream.Committable, error) {
@@ -433,7 +433,7 @@ func TestSinkChecks(t *testing.T) {
 				}
 				return cs, err
 			}
-		}), []string{"promises_do_not_change"}},
+		}), []string{"promises_do_not_change"}, nil},
 
 		{"prepares two times only after a restore", withWriter(func(w *badWriter, wc sw) {
 			flushes, _ := count(w)
@@ -443,7 +443,7 @@ func TestSinkChecks(t *testing.T) {
 				}
 				return w.bufferedWriter.Prepare(ctx)
 			}
-		}), []string{"goes_on_from_any_state"}},
+		}), []string{"goes_on_from_any_state"}, nil},
 		{"takes rows of others for its own", withWriter(func(w *badWriter, _ sw) {
 			w.send = func(d string, items []Item) error {
 				t := w.tables[d]
@@ -454,7 +454,7 @@ func TestSinkChecks(t *testing.T) {
 				}
 				return w.append(d, items)
 			}
-		}), []string{"goes_on_from_any_state", "goes_on_beside_a_zombie"}},
+		}), []string{"goes_on_from_any_state", "goes_on_beside_a_zombie"}, nil},
 
 		{"takes many rows of others for its own", withWriter(func(w *badWriter, _ sw) {
 			w.send = func(d string, items []Item) error {
@@ -466,7 +466,7 @@ func TestSinkChecks(t *testing.T) {
 				}
 				return w.append(d, items)
 			}
-		}), []string{"goes_on_beside_a_zombie"}},
+		}), []string{"goes_on_beside_a_zombie"}, nil},
 
 		{"prepares rows that it only remembers", withWriter(func(w *badWriter, _ sw) {
 			w.prepare = func(ctx context.Context) ([]stream.Committable, error) {
@@ -480,7 +480,7 @@ func TestSinkChecks(t *testing.T) {
 				}
 				return cs, err
 			}
-		}), []string{"goes_on_from_a_quiet_state"}},
+		}), []string{"goes_on_from_a_quiet_state"}, nil},
 
 		{"one state for each destination", withSink(func(s *badSink) {
 			s.newWriter = func(ctx context.Context, wc sw) (stream.Writer[Item], error) {
@@ -493,7 +493,7 @@ func TestSinkChecks(t *testing.T) {
 				}
 				return s.Buffered.NewWriter(ctx, wc)
 			}
-		}), []string{"goes_on_from_states_of_several_lanes"}},
+		}), []string{"goes_on_from_states_of_several_lanes"}, nil},
 
 		{"large states", withWriter(func(w *badWriter, _ sw) {
 			w.snapshot = func(ctx context.Context, id int64) ([]stream.State, error) {
@@ -503,13 +503,13 @@ func TestSinkChecks(t *testing.T) {
 				}
 				return states, err
 			}
-		}), []string{"states_are_small_and_named"}},
+		}), []string{"states_are_small_and_named"}, nil},
 		{"states twice", withWriter(func(w *badWriter, _ sw) {
 			w.snapshot = func(ctx context.Context, id int64) ([]stream.State, error) {
 				states, err := w.bufferedWriter.Snapshot(ctx, id)
 				return append(states, states...), err
 			}
-		}), []string{"states_are_small_and_named"}},
+		}), []string{"states_are_small_and_named"}, nil},
 
 		{"keeps the records until the flush", withWriter(func(w *badWriter, _ sw) {
 			var kept []*stream.Record[Item]
@@ -526,7 +526,7 @@ func TestSinkChecks(t *testing.T) {
 				kept = nil
 				return w.bufferedWriter.Flush(ctx, final)
 			}
-		}), []string{"keeps_nothing_of_a_record"}},
+		}), []string{"keeps_nothing_of_a_record"}, nil},
 
 		{"counts skipped records as written", withWriter(func(w *badWriter, _ sw) {
 			w.tally = func() stream.Tally {
@@ -534,7 +534,7 @@ func TestSinkChecks(t *testing.T) {
 				t.Written, t.Skipped = t.Written+t.Skipped, 0
 				return t
 			}
-		}), []string{"tally_accounts_for_every_record"}},
+		}), []string{"tally_accounts_for_every_record"}, nil},
 
 		{"failed records without a place", withWriter(func(w *badWriter, _ sw) {
 			inner := w.handler
@@ -542,27 +542,27 @@ func TestSinkChecks(t *testing.T) {
 				f.At = stream.Location{}
 				return inner.Handle(context.Background(), f)
 			}}
-		}), []string{"bad_records_go_to_the_handler"}},
+		}), []string{"bad_records_go_to_the_handler"}, nil},
 		{"ignores the handler", withWriter(func(w *badWriter, _ sw) {
 			inner := w.handler
 			w.handler = handlerFault{FailureHandler: inner, handle: func(f *stream.FailedRecord) error {
 				_ = inner.Handle(context.Background(), f)
 				return nil
 			}}
-		}), []string{"refusal_of_the_handler_is_an_error"}},
+		}), []string{"refusal_of_the_handler_is_an_error"}, nil},
 		{"does not flush the handler", withWriter(func(w *badWriter, _ sw) {
 			w.handler = handlerFault{FailureHandler: w.handler, flush: func() error { return nil }}
-		}), []string{"handler_is_flushed_last"}},
+		}), []string{"handler_is_flushed_last"}, nil},
 		{"closes the handler twice", withWriter(func(w *badWriter, _ sw) {
 			w.close = func() error {
 				w.handler.Close()
 				return w.bufferedWriter.Close()
 			}
-		}), []string{"handler_is_closed_once"}},
+		}), []string{"handler_is_closed_once"}, nil},
 
 		{"loses a record of a long run", func(*testing.T) worldHarness {
 			return onWorld(func(w *World, o SinkOptions) stream.Sink[Item] { return lossyBulk{Direct{w, o}} })
-		}, []string{"records_in_bulk_are_the_same"}},
+		}, []string{"records_in_bulk_are_the_same"}, nil},
 
 		{"an encoder that keeps rows across bundles", withSink(func(s *badSink) {
 			s.encoder = func(e *itemEncoder) stream.Encoder[Item] {
@@ -574,14 +574,14 @@ func TestSinkChecks(t *testing.T) {
 					return err
 				}}
 			}
-		}), []string{"encoded_records_are_the_same"}},
+		}), []string{"encoded_records_are_the_same"}, nil},
 
 		{"a committer that closes once", withSink(func(s *badSink) {
 			s.committer = func(c bufferedCommitter) stream.Committer { return closesOnce{c, once(c.Close)} }
-		}), []string{"committer_closes_twice"}},
+		}), []string{"committer_closes_twice"}, nil},
 
 		{"a goroutine for each writer", withWriter(func(w *badWriter, _ sw) {
 			go time.Sleep(time.Hour)
-		}), []string{"nothing_is_left_running"}},
+		}), []string{"nothing_is_left_running"}, nil},
 	})
 }

@@ -190,7 +190,7 @@ func TestSourceChecks(t *testing.T) {
 				}
 				put(b, records, at, next)
 			})
-		}), []string{"reads_every_record"}},
+		}), []string{"reads_every_record"}, nil},
 
 		{"one id for all", withEnumerator(plain, func(_ stream.EnumeratorContext, e *badEnumerator) {
 			e.next = func(lane int) (stream.Split, error) {
@@ -198,14 +198,14 @@ func TestSourceChecks(t *testing.T) {
 				s.ID = "split"
 				return s, err
 			}
-		}), []string{"split_ids_are_distinct"}},
+		}), []string{"split_ids_are_distinct"}, nil},
 		{"id with a line break", withEnumerator(plain, func(_ stream.EnumeratorContext, e *badEnumerator) {
 			e.next = func(lane int) (stream.Split, error) {
 				s, err := e.rangeEnumerator.Next(lane)
 				s.ID = strings.TrimSpace(s.ID) + "\n"
 				return s, err
 			}
-		}), []string{"split_ids_are_distinct"}},
+		}), []string{"split_ids_are_distinct"}, nil},
 
 		{"a split for lane 0 only", withEnumerator(plain, func(_ stream.EnumeratorContext, e *badEnumerator) {
 			e.next = func(lane int) (stream.Split, error) {
@@ -214,7 +214,7 @@ func TestSourceChecks(t *testing.T) {
 				}
 				return e.rangeEnumerator.Next(lane)
 			}
-		}), []string{"lanes_share_the_splits", "returned_splits_come_again"}},
+		}), []string{"lanes_share_the_splits", "returned_splits_come_again"}, nil},
 		{"splits twice for lane 2", withEnumerator(plain, func(ec stream.EnumeratorContext, e *badEnumerator) {
 			again := ec.State != nil
 			e.give = func(lane int, splits []stream.Split) {
@@ -228,7 +228,7 @@ func TestSourceChecks(t *testing.T) {
 				}
 				return e.rangeEnumerator.Next(lane)
 			}
-		}), []string{"lanes_share_the_splits"}},
+		}), []string{"lanes_share_the_splits"}, nil},
 
 		{"a position too large", withReader(plain, func(r *badReader) {
 			r.open = func(ctx context.Context, s stream.Split) error {
@@ -243,7 +243,7 @@ func TestSourceChecks(t *testing.T) {
 				}
 				put(b, records, at, next)
 			})
-		}), []string{"positions_grow"}},
+		}), []string{"positions_grow"}, nil},
 
 		{"other rows each time", func(*testing.T) rangesHarness {
 			n := 0
@@ -262,7 +262,7 @@ func TestSourceChecks(t *testing.T) {
 				}}
 			}
 			return h
-		}, []string{"reads_alike_twice", "resumes_after_any_row", "fetch_empties_the_batch", "cancelled_fetch_loses_nothing", "splits_follow_one_another"}},
+		}, []string{"reads_alike_twice", "resumes_after_any_row", "fetch_empties_the_batch", "cancelled_fetch_loses_nothing", "splits_follow_one_another"}, nil},
 		{"another row on the second reading", func(*testing.T) rangesHarness {
 			read := 0
 			return withReader(plain, func(r *badReader) {
@@ -280,7 +280,7 @@ func TestSourceChecks(t *testing.T) {
 					return nil
 				}
 			})(nil)
-		}, []string{"reads_alike_twice"}},
+		}, []string{"reads_alike_twice"}, nil},
 
 		{"resumes at the start of a batch", withReader(plain, func(r *badReader) {
 			r.open = func(ctx context.Context, s stream.Split) error {
@@ -288,7 +288,7 @@ func TestSourceChecks(t *testing.T) {
 				r.row -= r.row % 3
 				return err
 			}
-		}), []string{"resumes_after_any_row"}},
+		}), []string{"resumes_after_any_row"}, nil},
 
 		{"adds to the batch", withReader(plain, func(r *badReader) {
 			var good stream.Batch[Item]
@@ -311,7 +311,7 @@ func TestSourceChecks(t *testing.T) {
 				}
 				return nil
 			}
-		}), []string{"fetch_empties_the_batch"}},
+		}), []string{"fetch_empties_the_batch"}, nil},
 
 		{"an empty fetch", withReader(plain, func(r *badReader) {
 			empty := false
@@ -322,7 +322,7 @@ func TestSourceChecks(t *testing.T) {
 				}
 				return r.rangeReader.Fetch(ctx, b)
 			}
-		}), []string{"fetch_gives_rows"}},
+		}), []string{"fetch_gives_rows"}, nil},
 
 		{"rows with the end", withReader(plain, func(r *badReader) {
 			r.fetch = func(ctx context.Context, b *stream.Batch[Item]) error {
@@ -332,7 +332,7 @@ func TestSourceChecks(t *testing.T) {
 				}
 				return err
 			}
-		}), []string{"end_has_no_rows"}},
+		}), []string{"end_has_no_rows"}, nil},
 		{"an end of its own", withReader(plain, func(r *badReader) {
 			r.fetch = func(ctx context.Context, b *stream.Batch[Item]) error {
 				err := r.rangeReader.Fetch(ctx, b)
@@ -341,7 +341,7 @@ func TestSourceChecks(t *testing.T) {
 				}
 				return err
 			}
-		}), []string{"end_has_no_rows"}},
+		}), []string{"end_has_no_rows"}, nil},
 
 		{"a cancelled fetch drops its rows", withReader(plain, func(r *badReader) {
 			r.fetch = func(ctx context.Context, b *stream.Batch[Item]) error {
@@ -352,7 +352,7 @@ func TestSourceChecks(t *testing.T) {
 				b.Reset()
 				return ctx.Err()
 			}
-		}), []string{"cancelled_fetch_loses_nothing"}},
+		}), []string{"cancelled_fetch_loses_nothing"}, nil},
 		{"a cancelled fetch ends with something else", withReader(plain, func(r *badReader) {
 			r.fetch = func(ctx context.Context, b *stream.Batch[Item]) error {
 				if ctx.Err() != nil {
@@ -361,7 +361,7 @@ func TestSourceChecks(t *testing.T) {
 				}
 				return r.rangeReader.Fetch(ctx, b)
 			}
-		}), []string{"cancelled_fetch_loses_nothing"}},
+		}), []string{"cancelled_fetch_loses_nothing"}, nil},
 
 		{"a fetch that cannot be woken", withReader(Ranges{Splits: 2, Rows: 4, Endless: true}, func(r *badReader) {
 			r.fetch = func(ctx context.Context, b *stream.Batch[Item]) error {
@@ -371,7 +371,7 @@ func TestSourceChecks(t *testing.T) {
 				}
 				return r.rangeReader.Fetch(ctx, b)
 			}
-		}), []string{"cancel_wakes_a_fetch"}},
+		}), []string{"cancel_wakes_a_fetch"}, nil},
 
 		{"a reader for one split", withReader(plain, func(r *badReader) {
 			used := false
@@ -382,7 +382,7 @@ func TestSourceChecks(t *testing.T) {
 				used = true
 				return r.rangeReader.Open(ctx, s)
 			}
-		}), []string{"splits_follow_one_another"}},
+		}), []string{"splits_follow_one_another"}, nil},
 
 		{"reading changes the split", func(*testing.T) rangesHarness {
 			h := harness(plain)
@@ -413,14 +413,14 @@ func TestSourceChecks(t *testing.T) {
 					}}
 			}
 			return h
-		}, []string{"splits_do_not_change"}},
+		}, []string{"splits_do_not_change"}, nil},
 
 		{"records without a place", withReader(plain, func(r *badReader) {
 			rebuilt(r, func(b *stream.Batch[Item], records []stream.Record[Item], at, next int64) {
 				records[0].At = stream.Position{}
 				put(b, records, at, next)
 			})
-		}), []string{"records_say_where_they_were_read"}},
+		}), []string{"records_say_where_they_were_read"}, nil},
 
 		{"a snapshot without the splits handed out", withEnumerator(plain, func(_ stream.EnumeratorContext, e *badEnumerator) {
 			e.snapshot = func() ([]byte, error) {
@@ -431,7 +431,7 @@ func TestSourceChecks(t *testing.T) {
 				}
 				return e.rangeEnumerator.Snapshot()
 			}
-		}), []string{"snapshot_holds_the_rest"}},
+		}), []string{"snapshot_holds_the_rest"}, nil},
 		{"no snapshot at the end", withEnumerator(plain, func(_ stream.EnumeratorContext, e *badEnumerator) {
 			returned := false
 			e.give = func(lane int, splits []stream.Split) {
@@ -444,7 +444,7 @@ func TestSourceChecks(t *testing.T) {
 				}
 				return e.rangeEnumerator.Snapshot()
 			}
-		}), []string{"snapshot_holds_the_rest"}},
+		}), []string{"snapshot_holds_the_rest"}, nil},
 
 		{"a snapshot takes a split", withEnumerator(plain, func(_ stream.EnumeratorContext, e *badEnumerator) {
 			taken := 0
@@ -454,7 +454,7 @@ func TestSourceChecks(t *testing.T) {
 				}
 				return e.rangeEnumerator.Snapshot()
 			}
-		}), []string{"snapshot_changes_nothing"}},
+		}), []string{"snapshot_changes_nothing"}, nil},
 
 		{"one buffer for all snapshots", withEnumerator(plain, func(_ stream.EnumeratorContext, e *badEnumerator) {
 			buffer := make([]byte, 0, 1000)
@@ -463,7 +463,7 @@ func TestSourceChecks(t *testing.T) {
 				buffer = append(buffer[:0], data...)
 				return buffer, err
 			}
-		}), []string{"snapshot_stays_as_it_was"}},
+		}), []string{"snapshot_stays_as_it_was"}, nil},
 
 		{"returned splits start over", withEnumerator(plain, func(_ stream.EnumeratorContext, e *badEnumerator) {
 			e.give = func(lane int, splits []stream.Split) {
@@ -474,14 +474,14 @@ func TestSourceChecks(t *testing.T) {
 					e.rangeEnumerator.Return(lane, []stream.Split{s})
 				}
 			}
-		}), []string{"returned_splits_come_again"}},
+		}), []string{"returned_splits_come_again"}, nil},
 		{"splits of lanes there are not", withEnumerator(plain, func(_ stream.EnumeratorContext, e *badEnumerator) {
 			e.give = func(lane int, splits []stream.Split) {
 				if lane < 3 {
 					e.rangeEnumerator.Return(lane, splits)
 				}
 			}
-		}), []string{"returned_splits_come_again"}},
+		}), []string{"returned_splits_come_again"}, nil},
 
 		{"returned splits are not in the snapshot", withEnumerator(plain, func(_ stream.EnumeratorContext, e *badEnumerator) {
 			e.snapshot = func() ([]byte, error) {
@@ -490,7 +490,7 @@ func TestSourceChecks(t *testing.T) {
 				defer func() { e.state.Returned = held }()
 				return e.rangeEnumerator.Snapshot()
 			}
-		}), []string{"returned_splits_are_in_the_snapshot"}},
+		}), []string{"returned_splits_are_in_the_snapshot"}, nil},
 
 		{"waits after the end", withEnumerator(plain, func(_ stream.EnumeratorContext, e *badEnumerator) {
 			ended := map[int]bool{}
@@ -502,7 +502,7 @@ func TestSourceChecks(t *testing.T) {
 				ended[lane] = err == io.EOF
 				return s, err
 			}
-		}), []string{"end_of_a_lane_is_final"}},
+		}), []string{"end_of_a_lane_is_final"}, nil},
 
 		{"state in the source", func(*testing.T) rangesHarness {
 			h := harness(plain)
@@ -516,28 +516,28 @@ func TestSourceChecks(t *testing.T) {
 				}}
 			}
 			return h
-		}, []string{"one_source_serves_several_attempts"}},
+		}, []string{"one_source_serves_several_attempts"}, nil},
 
 		{"next waits for the plan", withEnumerator(Ranges{Splits: 3, Rows: 8, Late: time.Millisecond}, func(_ stream.EnumeratorContext, e *badEnumerator) {
 			e.next = func(lane int) (stream.Split, error) {
 				time.Sleep(time.Minute)
 				return e.rangeEnumerator.Next(lane)
 			}
-		}), []string{"enumerator_never_blocks"}},
+		}), []string{"enumerator_never_blocks"}, nil},
 
 		{"an enumerator that closes once", withEnumerator(plain, func(_ stream.EnumeratorContext, e *badEnumerator) {
 			e.close = once(e.rangeEnumerator.Close)
-		}), []string{"enumerator_closes_twice"}},
+		}), []string{"enumerator_closes_twice"}, nil},
 		{"a reader that closes once", withReader(plain, func(r *badReader) {
 			r.close = once(r.rangeReader.Close)
-		}), []string{"reader_closes_twice"}},
+		}), []string{"reader_closes_twice"}, nil},
 
 		{"a goroutine for each reader", withReader(plain, func(r *badReader) {
 			r.open = func(ctx context.Context, s stream.Split) error {
 				go time.Sleep(time.Hour) // long enough to be noticed
 				return r.rangeReader.Open(ctx, s)
 			}
-		}), []string{"nothing_is_left_running"}},
+		}), []string{"nothing_is_left_running"}, nil},
 	})
 }
 
