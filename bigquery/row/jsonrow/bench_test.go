@@ -42,22 +42,47 @@ func reportRows(b *testing.B) {
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "rows/s")
 }
 
-// BenchmarkAppendRow is the serializer; BenchmarkProtoJSON is what one would write without it. The first has to be at
+// typedLine has the types that protojson cannot fill.
+const typedLine = `{"n":12345.67,"bn":"0.00000000000000000001","d":"2026-07-26","t":"01:02:03.456789","dt":"2026-07-26T01:02:03",` +
+	`"ts":"2026-07-26T01:02:03.456789+02:00","by":"aGVsbG8sIHdvcmxk","j":{"a":[1,2,{"b":"c"}]},"g":"POINT(1 2)","st":{"s":"x","li":[1,2,300]}}`
+
+// nestedLine is read by a mapping that was inferred, with a column for the rest.
+const nestedLine = `{"delivery":"bd3224de-4597-5f3b-889c-439dd1fd7629","event":"issues","at":"2026-08-01T12:22:18.720888Z","payload":{"action":"opened",` +
+	`"issue":{"id":444500041,"title":"Spelling error in the README file","labels":[{"id":1362934389,"name":"bug","default":true},{"id":2,"name":"docs","default":false}],` +
+	`"assignee":null,"milestone":null,"comments":0,"reactions":{"+1":2,"-1":0},"user":{"login":"octo","id":21031067,"site_admin":false}}}}`
+
+func mappingOf(b *testing.B, doc string) *Mapping {
+	b.Helper()
+	return infer(b, InferOptions{Rest: "rest"}, doc).Mapping
+}
+
+// BenchmarkAppendRow/line is the serializer; BenchmarkProtoJSON is what one would write without it. The first has to be at
 // least five times as fast.
 func BenchmarkAppendRow(b *testing.B) {
-	s, err := New(itself, Fixed(benchSchema), Options{})
-	if err != nil {
-		b.Fatal(err)
+	for _, c := range []struct {
+		name, doc string
+		m         *Mapping
+	}{
+		{"line", benchLine, Fixed(benchSchema)},
+		{"typed", typedLine, Fixed(allTypes)},
+		{"nested", nestedLine, mappingOf(b, nestedLine)},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			s, err := New(itself, c.m, Options{})
+			if err != nil {
+				b.Fatal(err)
+			}
+			doc := []byte(c.doc)
+			b.SetBytes(int64(len(doc)))
+			var buf []byte
+			for b.Loop() {
+				if buf, err = s.AppendRow(buf[:0], table.Destination{}, doc); err != nil {
+					b.Fatal(err)
+				}
+			}
+			reportRows(b)
+		})
 	}
-	doc := []byte(benchLine)
-	b.SetBytes(int64(len(doc)))
-	var buf []byte
-	for b.Loop() {
-		if buf, err = s.AppendRow(buf[:0], table.Destination{}, doc); err != nil {
-			b.Fatal(err)
-		}
-	}
-	reportRows(b)
 }
 
 func BenchmarkProtoJSON(b *testing.B) {

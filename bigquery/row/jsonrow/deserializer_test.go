@@ -169,6 +169,24 @@ func TestAppendJSON(t *testing.T) {
 	}
 }
 
+func TestReading(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		fields []table.Field
+		value  row.Value
+		want   string
+	}{
+		{"SER-157", col(table.Timestamp), row.Value{Int: -1}, `{"c":"1969-12-31T23:59:59.999999Z"}`},
+		{"SER-158", col(table.DateTime), row.Value{Int: 1786538096123456}, `{"c":"2026-08-12T12:34:56.123456"}`},
+		{"SER-162", []table.Field{{Name: "c", Type: table.Range, Range: table.Date}}, rowtest.List(row.Value{Int: -1}, rowtest.Null), `{"c":{"start":"1969-12-31","end":null}}`},
+	} {
+		got, err := NewWriter(WriteOptions{}).AppendJSON(nil, &row.Row{Schema: &table.Schema{Fields: c.fields}, Values: []row.Value{c.value}})
+		if err != nil || string(got) != c.want {
+			t.Errorf("%s: %s, %v, want %s", c.name, got, err, c.want)
+		}
+	}
+}
+
 func TestAppendJSONOfKeys(t *testing.T) {
 	schema := &table.Schema{Fields: []table.Field{{Name: "s", Type: table.Struct, Fields: []table.Field{{Name: "plus_1", Type: table.Int64}}}, {Name: "x", Type: table.Int64}}}
 	w := NewWriter(WriteOptions{Keys: &Keys{Names: []string{"s", "a\"b"}, Members: []*Keys{{Names: []string{"+1"}}, nil}}})

@@ -104,8 +104,8 @@ func TestScratchMemoryIsGivenBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	big := strings.Repeat(`\u0041`, 2*maxKept)
-	if _, err := p.row(pl, nil, []byte(`{"i":"`+strings.Repeat(`\u0030`, 2*maxKept)+`","`+big+`":1}`)); err != nil {
+	big := strings.Repeat(`\u0041`, maxKept+maxKept/4)
+	if _, err := p.row(pl, nil, []byte(`{"i":"`+strings.Repeat(`\u0030`, maxKept+maxKept/4)+`","`+big+`":1}`)); err != nil {
 		t.Fatal(err)
 	}
 	if cap(p.text) > maxKept || cap(p.folded) > maxKept || cap(p.rest.text) > maxKept || cap(p.rest.pointer) > maxKept {

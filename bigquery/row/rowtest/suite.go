@@ -43,11 +43,11 @@ const (
 	CheckDescriptor = "descriptor" // the descriptor does not stand alone, or does not fit the schema
 	CheckValues     = "values"     // the bytes do not decode to the values expected
 	CheckAppend     = "append"     // what was in the buffer did not stay, or changed what was appended
-	CheckAlias      = "alias"      // the row changes with the record's memory, or the record was changed
-	CheckSkip       = "skip"       // a record was skipped and should not have been, or the reverse
+	CheckAlias      = "alias"      // the row changes with the record's memory, or the record was changed (SER-4)
+	CheckSkip       = "skip"       // a record was skipped and should not have been, or the reverse (SER-1, SER-2)
 	CheckError      = "error"      // an error was expected and did not come, or is another one
 	CheckStable     = "stable"     // schema, descriptor, fingerprint or row differ when asked for again
-	CheckConcurrent = "concurrent" // goroutines that share the serializer get other rows
+	CheckConcurrent = "concurrent" // goroutines that share the serializer get other rows (SER-6)
 )
 
 // Problem is one way in which a serializer breaks its promise.

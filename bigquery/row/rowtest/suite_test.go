@@ -7,12 +7,15 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"go.uber.org/goleak"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/descriptorpb"
 
 	"github.com/millrace-dev/millrace/bigquery/row"
 	"github.com/millrace-dev/millrace/bigquery/table"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // record is the input of the serializers below.
 type record struct {
