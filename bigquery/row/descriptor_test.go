@@ -7,13 +7,14 @@ import (
 	"strings"
 	"testing"
 
-	"cloud.google.com/go/bigquery/storage/apiv1/storagepb"
 	"google.golang.org/protobuf/encoding/prototext"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protodesc"
 	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/types/descriptorpb"
+	"google.golang.org/protobuf/types/dynamicpb"
 
 	"github.com/millrace-dev/millrace/bigquery/table"
 )
@@ -93,6 +94,7 @@ func TestDescriptorGolden(t *testing.T) {
 
 func TestDescriptor(t *testing.T) {
 	d := mustDescriptor(t, everyType)
+	columnNameType, linked := linkedOption(t)
 	field := map[string]*descriptorpb.FieldDescriptorProto{}
 	for i, f := range d.Field {
 		if f.GetNumber() != int32(i+1) {
@@ -117,10 +119,10 @@ func TestDescriptor(t *testing.T) {
 			t.Fatal(err)
 		}
 		again := &descriptorpb.FieldDescriptorProto{}
-		if err := proto.Unmarshal(b, again); err != nil {
+		if err := (proto.UnmarshalOptions{Resolver: linked}).Unmarshal(b, again); err != nil {
 			t.Fatal(err)
 		}
-		if got := proto.GetExtension(again.GetOptions(), storagepb.E_ColumnName); got != name {
+		if got := proto.GetExtension(again.GetOptions(), columnNameType); got != name {
 			t.Errorf("SER-144: the client reads column_name %q, want %q", got, name)
 		}
 		if got := ColumnName(again); got != name {
@@ -132,6 +134,27 @@ func TestDescriptor(t *testing.T) {
 			t.Errorf("column %s is packed: %v, want %v", name, got, want)
 		}
 	}
+}
+
+// linkedOption declares the option as google/cloud/bigquery/storage/v1/annotations.proto does, for a program that links it.
+func linkedOption(t *testing.T) (protoreflect.ExtensionType, *protoregistry.Types) {
+	t.Helper()
+	f, err := protodesc.NewFile(&descriptorpb.FileDescriptorProto{
+		Name: proto.String("annotations.proto"), Package: proto.String("google.cloud.bigquery.storage.v1"), Syntax: proto.String("proto2"),
+		Dependency: []string{"google/protobuf/descriptor.proto"},
+		Extension: []*descriptorpb.FieldDescriptorProto{{
+			Name: proto.String("column_name"), Number: proto.Int32(454943157), Extendee: proto.String(".google.protobuf.FieldOptions"),
+			Type: descriptorpb.FieldDescriptorProto_TYPE_STRING.Enum(), Label: descriptorpb.FieldDescriptorProto_LABEL_OPTIONAL.Enum(),
+		}},
+	}, protoregistry.GlobalFiles)
+	if err != nil {
+		t.Fatal(err)
+	}
+	option, types := dynamicpb.NewExtensionType(f.Extensions().Get(0)), new(protoregistry.Types)
+	if err := types.RegisterExtension(option); err != nil {
+		t.Fatal(err)
+	}
+	return option, types
 }
 
 func TestPlaceholdersGiveWay(t *testing.T) {

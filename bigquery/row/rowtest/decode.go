@@ -1,6 +1,7 @@
 package rowtest
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"math/big"
@@ -127,23 +128,50 @@ func bigEndian(little []byte) []byte {
 	return new(big.Int).Add(n, new(big.Int).Lsh(big.NewInt(1), uint(8*size))).FillBytes(make([]byte, size))
 }
 
-// normal makes values that mean the same equal: no bytes and no list are empty ones, and NULL holds nothing.
-func normal(in []row.Value) []row.Value {
-	out := make([]row.Value, len(in))
-	for i, v := range in {
-		if v.Null {
-			out[i] = row.Value{Null: true}
+// difference says where two rows differ first, "" when they mean the same.
+func difference(want, got []row.Value, columns []table.Field, path string) string {
+	if len(want) != len(got) || len(want) != len(columns) {
+		return fmt.Sprintf("%q has %d values, want %d, for %d columns", path, len(got), len(want), len(columns))
+	}
+	for i := range columns {
+		c := columns[i]
+		at := table.Join(path, c.Name)
+		if c.Mode != table.Repeated {
+			if d := differ(want[i], got[i], &c, at); d != "" {
+				return d
+			}
 			continue
 		}
-		out[i] = row.Value{Int: v.Int}
-		if len(v.Bytes) > 0 {
-			out[i].Bytes = v.Bytes
+		if len(want[i].List) != len(got[i].List) {
+			return fmt.Sprintf("%s has %d elements, want %d", at, len(got[i].List), len(want[i].List))
 		}
-		if len(v.List) > 0 {
-			out[i].List = normal(v.List)
+		for j := range want[i].List {
+			if d := differ(want[i].List[j], got[i].List[j], &c, fmt.Sprintf("%s[%d]", at, j)); d != "" {
+				return d
+			}
 		}
 	}
-	return out
+	return ""
+}
+
+// differ compares values that are no lists.
+func differ(want, got row.Value, c *table.Field, at string) string {
+	if want.Null || got.Null {
+		if want.Null != got.Null {
+			return fmt.Sprintf("%s is NULL: %v, want %v", at, got.Null, want.Null)
+		}
+		return ""
+	}
+	if members := row.Members(c); members != nil {
+		return difference(want.List, got.List, members, at)
+	}
+	if c.Type == table.Interval {
+		return difference(want.List, got.List, []table.Field{{Name: "months"}, {Name: "days"}, {Name: "micros"}}, at)
+	}
+	if want.Int != got.Int || !bytes.Equal(want.Bytes, got.Bytes) {
+		return fmt.Sprintf("%s is %d %q, want %d %q", at, got.Int, got.Bytes, want.Int, want.Bytes)
+	}
+	return ""
 }
 
 // Decimal is the Value of a NUMERIC or BIGNUMERIC column that holds the number text.

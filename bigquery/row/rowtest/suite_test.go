@@ -189,6 +189,36 @@ func TestProblemNamesItsCase(t *testing.T) {
 	}
 }
 
+func TestDifference(t *testing.T) {
+	columns := []table.Field{
+		{Name: "s", Type: table.Struct, Mode: table.Repeated, Fields: []table.Field{{Name: "r", Type: table.Range, Range: table.Date}}},
+		{Name: "i", Type: table.Interval},
+	}
+	values := func() []row.Value {
+		return []row.Value{List(List(List(row.Value{Int: 1}, Null))), List(row.Value{Int: 1}, row.Value{Int: 2}, row.Value{Int: 3})}
+	}
+	if d := difference(values(), values(), columns, ""); d != "" {
+		t.Errorf("equal rows differ: %s", d)
+	}
+	for _, c := range []struct {
+		change func([]row.Value)
+		want   string
+	}{
+		{func(v []row.Value) { v[0].List = nil }, "s has 0 elements, want 1"},
+		{func(v []row.Value) { v[0].List[0].List[0].List[1] = row.Value{} }, "s[0].r.end is NULL: false, want true"},
+		{func(v []row.Value) { v[0].List[0].List[0].List[0].Int = 9 }, `s[0].r.start is 9 "", want 1 ""`},
+		{func(v []row.Value) { v[0].List[0] = Null }, "s[0] is NULL: true, want false"},
+		{func(v []row.Value) { v[1].List[2].Int = 9 }, `i.micros is 9 "", want 3 ""`},
+		{func(v []row.Value) { v[1].List = nil }, `"i" has 0 values, want 3, for 3 columns`},
+	} {
+		got := values()
+		c.change(got)
+		if d := difference(values(), got, columns, ""); d != c.want {
+			t.Errorf("difference %q, want %q", d, c.want)
+		}
+	}
+}
+
 func TestBigEndian(t *testing.T) {
 	for _, c := range []struct{ little, big string }{{"\x00", "\x00"}, {"\xff", "\xff"}, {"\x80\x00", "\x00\x80"}, {"\x00\x80", "\x80\x00"}, {"\x00\x36\x65\xc4", "\xc4\x65\x36\x00"}} {
 		if got := string(bigEndian([]byte(c.little))); got != c.big {

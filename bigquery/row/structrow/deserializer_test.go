@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	bq "cloud.google.com/go/bigquery"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
@@ -178,7 +177,7 @@ func TestDeserializeRefuses(t *testing.T) {
 		{"mode", err1(readOne[struct{ A int64 }](t, one(list, rowtest.List()))), row.KindDecode, "A"},
 		{"mode of a slice", err1(readOne[struct{ A []int64 }](t, one(int64s, whole(1)))), row.KindDecode, "A"},
 		{"type within", err1(readOne[struct{ A inner }](t, one(table.Field{Type: table.Struct, Fields: []table.Field{{Name: "x", Type: table.Bool}}}, rowtest.Null))), row.KindDecode, "A.x"},
-		{"date", err1(readOne[struct{ A bq.NullDate }](t, one(table.Field{Type: table.Date}, whole(row.MaxDays+1)))), row.KindDecode, "A"},
+		{"date", err1(readOne[struct{ A NullDate }](t, one(table.Field{Type: table.Date}, whole(row.MaxDays+1)))), row.KindDecode, "A"},
 		{"timestamp", err1(readOne[struct{ A time.Time }](t, one(table.Field{Type: table.Timestamp}, whole(row.MaxMicros+1)))), row.KindDecode, "A"},
 		{"decimal", err1(readOne[struct{ A *big.Rat }](t, one(table.Field{Type: table.Numeric}, row.Value{Bytes: []byte{1}, Int: 99}))), row.KindDecode, "A"},
 		{"long decimal", err1(readOne[struct{ A *big.Rat }](t, one(table.Field{Type: table.Numeric}, row.Value{Bytes: append([]byte{1}, make([]byte, 40)...), Int: 9}))), row.KindDecode, "A"},
@@ -204,7 +203,7 @@ func TestNullOverwrites(t *testing.T) {
 		B []byte
 		J json.RawMessage
 		P *int64
-		N bq.NullInt64
+		N NullInt64
 		R *big.Rat
 	}
 	values := make([]row.Value, 5)

@@ -21,7 +21,8 @@
 //	string, []byte, json.RawMessage                     STRING, BYTES, JSON
 //	time.Time; Date, Time and DateTime of package civil TIMESTAMP; DATE, TIME, DATETIME
 //	*big.Rat                                            NUMERIC
-//	the Null types of cloud.google.com/go/bigquery      the type they wrap
+//	Null types: of cloud.google.com/go/bigquery, of     the type they wrap
+//	database/sql, and others of their name and shape
 //	a struct, a pointer to any of these                 STRUCT; the type, NULL when nil
 //	a slice or an array of any of these                 REPEATED
 //

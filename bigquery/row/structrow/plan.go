@@ -252,13 +252,10 @@ func scalarOf(t reflect.Type) op {
 	return 0
 }
 
-// clientPath is the package of the official client. Its Null types are known by name and shape, so that this package need
-// not import it and all it brings.
-const clientPath = "cloud.google.com/go/bigquery"
-
-// nullType plans one of the official client's Null types: a value and whether it is valid.
+// nullType plans a Null type: a struct of that name with a value and whether it is valid, as the official client and
+// database/sql have them. They are known by their shape, so that this package need not import the client and all it brings.
 func nullType(t reflect.Type) (value, bool) {
-	if t.PkgPath() != clientPath || !strings.HasPrefix(t.Name(), "Null") || t.Kind() != reflect.Struct || t.NumField() != 2 {
+	if t.Kind() != reflect.Struct || !strings.HasPrefix(t.Name(), "Null") || t.NumField() != 2 {
 		return value{}, false
 	}
 	v, valid := t.Field(0), t.Field(1)
@@ -267,10 +264,10 @@ func nullType(t reflect.Type) (value, bool) {
 		return value{}, false
 	}
 	elem := value{op: o, typ: v.Type, column: columnTypes[o]}
-	switch t.Name() {
-	case "NullJSON":
+	switch {
+	case o == opString && t.Name() == "NullJSON":
 		elem.column = table.JSON
-	case "NullGeography":
+	case o == opString && t.Name() == "NullGeography":
 		elem.column = table.Geography
 	}
 	return value{op: opNull, typ: t, column: elem.column, elem: &elem, valid: valid.Offset}, true
