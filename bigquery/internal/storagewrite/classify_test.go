@@ -80,6 +80,8 @@ func TestClassifyErrors(t *testing.T) {
 	}
 }
 
+var mismatch = detailed(codes.InvalidArgument, storagepb.StorageError_SCHEMA_MISMATCH_EXTRA_FIELDS)
+
 func answer(s *status.Status, rows ...int64) *storagepb.AppendRowsResponse {
 	a := &storagepb.AppendRowsResponse{}
 	if s != nil {

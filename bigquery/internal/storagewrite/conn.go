@@ -49,6 +49,7 @@ type conn struct {
 	dead  error                   // why the connection takes no more appends
 	reset context.CancelCauseFunc // ends the current stream, nil when there is none
 	timer *time.Timer             // the watchdog, nil when nothing is unanswered
+	was   elision                 // what the service knows on the current stream
 }
 
 // newConn makes a connection and starts its goroutine, which ends when ctx does.
@@ -159,7 +160,7 @@ func (c *conn) session(ctx context.Context) error {
 		return err
 	}
 	c.mu.Lock()
-	c.reset = cancel
+	c.reset, c.was = cancel, elision{traceID: c.traceID}
 	c.mu.Unlock()
 	defer c.disarm()
 
@@ -183,9 +184,8 @@ func (c *conn) disarm() {
 
 // send feeds the stream until it ends.
 func (c *conn) send(ctx context.Context, cancel context.CancelCauseFunc, s appendStream) {
-	was := elision{traceID: c.traceID}
 	for ctx.Err() == nil {
-		f, wait := c.next(&was)
+		f, wait := c.next()
 		if f == nil {
 			c.rest(ctx, wait)
 			continue
@@ -202,7 +202,7 @@ func (c *conn) send(ctx context.Context, cancel context.CancelCauseFunc, s appen
 
 // next makes the next request and starts the watchdog over it. The request holds on to its rows: as soon as the call
 // counts as sent, an answer may end it, be it a bogus one.
-func (c *conn) next(was *elision) (*frame, time.Duration) {
+func (c *conn) next() (*frame, time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := time.Now()
@@ -213,7 +213,7 @@ func (c *conn) next(was *elision) (*frame, time.Duration) {
 	if c.timer == nil {
 		c.rearm(now)
 	}
-	f := was.frame(call)
+	f := c.was.frame(call)
 	f.rows.hold()
 	return f, 0
 }
@@ -250,6 +250,9 @@ func (c *conn) answered(a *storagepb.AppendRowsResponse) error {
 	c.mu.Lock()
 	now := time.Now()
 	call, r := c.pipe.answered(a, now)
+	if call != nil {
+		c.was.answered(call, a.GetError() == nil && len(a.GetRowErrors()) == 0)
+	}
 	c.rearm(now)
 	c.mu.Unlock()
 	switch r {
@@ -325,22 +328,37 @@ func (c *conn) busy() bool {
 	return any && time.Since(sentAt) > 3*time.Second
 }
 
-// elision remembers what the service knows from the requests sent before on a stream.
+// elision remembers what the service knows from the requests before on a stream. A schema counts as known only once a
+// request that it came with was taken: one that was refused, for want of the table say, may have taught nothing.
 type elision struct {
 	traceID string // "" once it was sent
-	stream  string
-	schema  *schema
+
+	// Of the request before.
+	stream string
+	schema *schema
+
+	// Of the last request that was taken; nil after one that was not.
+	takenStream string
+	taken       *schema
 }
 
 // frame encodes a call's request: the stream always, since several tables share a connection; the schema when it or
-// the stream is another than in the request before; the trace id once.
+// the stream is another than in the request before, or not known for certain; the trace id once.
 func (e *elision) frame(c *call) *frame {
 	h := header{stream: c.stream, offset: c.offset, traceID: e.traceID}
 	e.traceID = ""
-	if e.stream != c.stream || !c.batch.schema.same(e.schema) {
-		h.schema = c.batch.schema
+	s := c.batch.schema
+	if e.stream != c.stream || !s.same(e.schema) || e.takenStream != c.stream || !s.same(e.taken) {
+		h.schema = s
 	}
-	e.stream, e.schema = c.stream, c.batch.schema
+	e.stream, e.schema = c.stream, s
 	b := make([]byte, 0, h.maxBytes())
 	return &frame{h.append(b, c.size), c.batch.rows}
+}
+
+func (e *elision) answered(c *call, taken bool) {
+	e.takenStream, e.taken = c.stream, nil
+	if taken {
+		e.taken = c.batch.schema
+	}
 }

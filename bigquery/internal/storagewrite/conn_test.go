@@ -531,6 +531,21 @@ func TestElision(t *testing.T) {
 			}
 		})
 	})
+	t.Run("a refused request teaches nothing", func(t *testing.T) {
+		far := &farEnd{reply: failing(codes.NotFound)}
+		connected(t, far, nil, func(r *rig) {
+			if v := r.result(r.append("a")); v == nil {
+				t.Error("the request was not refused")
+			}
+			r.ok(r.append("b"))
+			r.ok(r.append("c"))
+			for i, want := range []bool{true, true, false} {
+				if got := far.requests[i].GetProtoRows().GetWriterSchema() != nil; got != want {
+					t.Errorf("request %d has a schema: %v", i, got)
+				}
+			}
+		})
+	})
 	t.Run("a new stream is told everything", func(t *testing.T) {
 		far := &farEnd{reply: func(n int) (answers, error) {
 			if n == 1 {

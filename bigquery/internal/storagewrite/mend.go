@@ -33,7 +33,9 @@ func (w *Writer) repairBatch(ctx context.Context, e entry) error {
 	w.m.appendError(v.codeName())
 	r := w.newRepair()
 	r.failed(e.batch, v)
-	return w.drive(ctx, e.target, r)
+	err := w.drive(ctx, e.target, r)
+	w.m.inFlightBatches.Set(int64(len(w.flight.entries)))
+	return err
 }
 
 func (w *Writer) newRepair() *repair {

@@ -1,0 +1,333 @@
+package storagewrite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/types/descriptorpb"
+
+	"github.com/millrace-dev/millrace/bigquery/table"
+	"github.com/millrace-dev/millrace/internal/retry"
+	"github.com/millrace-dev/millrace/stream"
+)
+
+// far is a remote that answers from scripts, the last answer of a script for ever: what the service does is tested
+// against the local service, what the writer makes of each answer is tested here. Answers are those of scripted, and
+// "hold", which leaves an append unanswered until the test answers it.
+type far struct {
+	opens   []string
+	appends map[string][]string // by table, "" for all others
+	creates []string
+
+	mu      sync.Mutex // guards what follows
+	wire    []string   // batches in order of sending: "t: aa bb"
+	held    []*call
+	opened  []string
+	created []table.Destination
+	options []table.CreateOptions
+	closed  int
+	refuse  error // append takes nothing
+	closing error
+}
+
+func (f *far) open(_ context.Context, dst table.Destination) (appender, error) {
+	f.opened = append(f.opened, dst.Table)
+	if len(f.opens) > 0 {
+		if v := scripted(pop(&f.opens)); v != nil {
+			return nil, v.err
+		}
+	}
+	return &farHandle{f, dst}, nil
+}
+
+func (f *far) create(_ context.Context, dst table.Destination, _ *table.Schema, o table.CreateOptions) (bool, error) {
+	f.created = append(f.created, dst)
+	f.options = append(f.options, o)
+	if len(f.creates) > 0 {
+		if v := scripted(pop(&f.creates)); v != nil {
+			return false, v.err
+		}
+	}
+	return true, nil
+}
+
+func (f *far) release() error { f.closed++; return f.closing }
+
+type farHandle struct {
+	far *far
+	dst table.Destination
+}
+
+func (h *farHandle) append(_ context.Context, c *call) error {
+	if h.far.refuse != nil {
+		return h.far.refuse
+	}
+	var rows []string
+	if err := c.batch.each(func(_ int, row []byte) error {
+		rows = append(rows, string(row[:min(len(row), 8)]))
+		return nil
+	}); err != nil {
+		return err
+	}
+	c.load.Add(int64(c.size))
+	h.far.mu.Lock()
+	defer h.far.mu.Unlock()
+	h.far.wire = append(h.far.wire, h.dst.Table+": "+strings.Join(rows, " "))
+	key := h.dst.Table
+	if _, ok := h.far.appends[key]; !ok {
+		key = ""
+	}
+	answers := h.far.appends[key]
+	if len(answers) == 0 {
+		c.finish(okAnswer, nil)
+		return nil
+	}
+	a := pop(&answers)
+	h.far.appends[key] = answers
+	if a == "hold" {
+		h.far.held = append(h.far.held, c)
+	} else {
+		answerCall(c, a)
+	}
+	return nil
+}
+
+// answerCall finishes a call as scripted says.
+func answerCall(c *call, a string) {
+	switch v := scripted(a); {
+	case v == nil:
+		c.finish(okAnswer, nil)
+	case v.kind == KindRows:
+		var rows []int64
+		for _, i := range v.refused() {
+			rows = append(rows, int64(i))
+		}
+		c.finish(answer(nil, rows...), nil)
+	default:
+		c.finish(nil, v.err)
+	}
+}
+
+// answer answers the oldest held append.
+func (f *far) answer(a string) {
+	f.mu.Lock()
+	c := f.held[0]
+	f.held = f.held[1:]
+	f.mu.Unlock()
+	answerCall(c, a)
+}
+
+// schemas is a Schemas whose fingerprint the test changes.
+type schemas struct {
+	fingerprint uint64
+	asked       []string
+}
+
+func (s *schemas) Schema(table.Destination) (*table.Schema, error) { return &table.Schema{}, nil }
+
+func (s *schemas) Descriptor(dst table.Destination) (*descriptorpb.DescriptorProto, error) {
+	s.asked = append(s.asked, "descriptor "+dst.Table)
+	return &descriptorpb.DescriptorProto{Name: new(fmt.Sprintf("Row%d", s.fingerprint))}, nil
+}
+
+func (s *schemas) Fingerprint(dst table.Destination) uint64 {
+	s.asked = append(s.asked, "fingerprint "+dst.Table)
+	return s.fingerprint
+}
+
+// handler is a policy and its handler: it takes every record and notes the calls.
+type handler struct {
+	events  []string
+	records []stream.FailedRecord
+	fail    int // the call of Handle to fail, from 1
+	flush   error
+	closing error
+}
+
+func (h *handler) NewHandler(context.Context, stream.HandlerContext) (stream.FailureHandler, error) {
+	h.events = append(h.events, "open")
+	return h, nil
+}
+
+func (h *handler) Handle(_ context.Context, f *stream.FailedRecord) error {
+	c := *f
+	c.Row, c.Original = slices.Clone(f.Row), slices.Clone(f.Original)
+	h.records = append(h.records, c)
+	h.events = append(h.events, "handle")
+	if len(h.records) == h.fail {
+		return errHandler
+	}
+	return nil
+}
+
+var errHandler = errors.New("handler says no")
+
+func (h *handler) Flush(context.Context) error { h.events = append(h.events, "flush"); return h.flush }
+func (h *handler) Close() error                { h.events = append(h.events, "close"); return h.closing }
+
+// counts is a Meter that shows its series as the keys of the chapter do: S, B, E, K, R, T, X[CODE], and by destination.
+type counts struct {
+	mu     sync.Mutex // guards series
+	series map[string]int64
+}
+
+var shortKeys = map[string]string{recordsSent.Name: "S", bytesSent.Name: "B", sendErrors.Name: "E", recordsSkipped.Name: "K",
+	appendRetries.Name: "R", streamResends.Name: "resends", appendErrors.Name: "X", tablesCreated.Name: "T",
+	inFlightBatches.Name: "inFlight", openDestinations.Name: "open"}
+
+type series struct {
+	c   *counts
+	key string
+}
+
+func (s series) Add(n int64) { s.set(func(v int64) int64 { return v + n }) }
+func (s series) Set(v int64) { s.set(func(int64) int64 { return v }) }
+
+func (s series) set(f func(int64) int64) {
+	s.c.mu.Lock()
+	defer s.c.mu.Unlock()
+	s.c.series[s.key] = f(s.c.series[s.key])
+}
+
+func (c *counts) name(in stream.Instrument, labels []stream.Label) series {
+	key := shortKeys[in.Name]
+	for _, l := range labels {
+		if l.Key == "code" || l.Key == "destination" {
+			key += "[" + l.Value + "]"
+		}
+	}
+	return series{c, key}
+}
+
+func (c *counts) Counter(in stream.Instrument, labels ...stream.Label) stream.Counter {
+	return c.name(in, labels)
+}
+func (c *counts) Gauge(in stream.Instrument, labels ...stream.Label) stream.Gauge {
+	return c.name(in, labels)
+}
+
+// String shows what is not 0.
+func (c *counts) String() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var out []string
+	for _, k := range slices.Sorted(maps.Keys(c.series)) {
+		if v := c.series[k]; v != 0 {
+			out = append(out, fmt.Sprintf("%s=%d", k, v))
+		}
+	}
+	return strings.Join(out, " ")
+}
+
+// bench is a writer with everything around it scripted.
+type bench struct {
+	*testing.T
+	w       *Writer
+	far     *far
+	rows    *schemas
+	handler *handler
+	counts  *counts
+	ledger  *Ledger
+	clock   time.Time
+	sleeps  []time.Duration
+	log     strings.Builder
+}
+
+var tableT = table.Destination{Project: "p", Dataset: "d", Table: "t"}
+
+func tableOf(name string) table.Destination {
+	return table.Destination{Project: "p", Dataset: "d", Table: name}
+}
+
+func newBench(t *testing.T, f *far, change func(*Config)) *bench {
+	t.Helper()
+	b := &bench{T: t, far: f, rows: &schemas{}, handler: &handler{}, ledger: &Ledger{},
+		counts: &counts{series: map[string]int64{}}, clock: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
+	cfg := Config{
+		Options: Options{MaxAppendBytes: 512 << 10, MaxBufferedBytes: 64 << 20, IdleTimeout: time.Hour,
+			Recovery: retry.Schedule{Initial: time.Second, Max: time.Second, Attempts: 3}},
+		Rows:     b.rows,
+		Create:   Create{Options: func(table.Destination) (table.CreateOptions, error) { return table.CreateOptions{}, nil }},
+		Failures: b.handler,
+		Ledger:   b.ledger,
+		Pacer: retry.Pacer{Rand: func() float64 { return 0.5 }, Sleep: func(ctx context.Context, d time.Duration) error {
+			b.sleeps = append(b.sleeps, d)
+			return ctx.Err()
+		}},
+		Meter: b.counts,
+		Log:   slog.New(slog.NewTextHandler(&b.log, nil)),
+	}
+	if change != nil {
+		change(&cfg)
+	}
+	w, err := newWriter(t.Context(), cfg, func() remote { return f })
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.now = func() time.Time { return b.clock }
+	b.w = w
+	t.Cleanup(func() { w.Close() })
+	return b
+}
+
+// writeTo writes rows as the face does.
+func (b *bench) writeTo(dst table.Destination, rows ...string) error {
+	for i, row := range rows {
+		if err := b.w.Enter(b.Context()); err != nil {
+			return err
+		}
+		t, err := b.w.Target(dst)
+		if err != nil {
+			return err
+		}
+		at := stream.Position{Split: "f", Row: int64(i)}
+		if err := b.w.Commit(b.Context(), t, append(b.w.Begin(t), row...), at, []byte("<"+row+">")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *bench) write(rows ...string) {
+	b.Helper()
+	if err := b.writeTo(tableT, rows...); err != nil {
+		b.Fatal(err)
+	}
+}
+
+func (b *bench) flush() {
+	b.Helper()
+	if err := b.w.Flush(b.Context(), false); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// sees compares the counts, without the gauge of open destinations.
+func (b *bench) sees(want string) {
+	b.Helper()
+	var got []string
+	for _, f := range strings.Fields(b.counts.String()) {
+		if !strings.HasPrefix(f, "open=") {
+			got = append(got, f)
+		}
+	}
+	if d := cmp.Diff(strings.Fields(want), got); d != "" && len(got)+len(strings.Fields(want)) > 0 {
+		b.Errorf("counts: %s", d)
+	}
+}
+
+func (b *bench) sent(want ...string) {
+	b.Helper()
+	if d := cmp.Diff(want, b.far.wire); d != "" {
+		b.Errorf("on the wire: %s", d)
+	}
+}

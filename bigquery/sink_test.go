@@ -1,0 +1,357 @@
+package bigquery
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/millrace-dev/millrace/bigquery/row"
+	"github.com/millrace-dev/millrace/bigquery/table"
+	"github.com/millrace-dev/millrace/localbq"
+	"github.com/millrace-dev/millrace/stream"
+)
+
+var tableT = table.Destination{Project: "p", Dataset: "d", Table: "t"}
+
+// nowhere is a connection that nobody answers: tests that use it make no calls.
+var nowhere = Connection{GRPCEndpoint: "127.0.0.1:1", RESTEndpoint: "127.0.0.1:1"}
+
+// badRows is a serializer that fails as the document says.
+type badRows struct{ eventRows }
+
+func (b badRows) AppendRow(buf []byte, dst table.Destination, doc []byte) ([]byte, error) {
+	switch string(doc) {
+	case "panic":
+		panic("document of doom")
+	case "error":
+		return append(buf, "half a row"...), &row.Error{Kind: row.KindType, Path: "a.b", Offset: -1, Msg: "no"}
+	case "stream skip":
+		return buf, fmt.Errorf("filtered: %w", stream.ErrSkip)
+	}
+	return b.eventRows.AppendRow(buf, dst, doc)
+}
+
+func TestRecordsThatCostNothing(t *testing.T) {
+	t.Parallel()
+	setup := func(t *testing.T, to Resolver[[]byte], failures stream.FailurePolicy) *lane {
+		t.Helper()
+		sink, err := NewSink(to, row.Serializer[[]byte](badRows{newEventRows(t)}), SinkOptions{Connection: nowhere, Failures: failures})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return newLane(t, sink)
+	}
+	write := func(l *lane, doc string) error {
+		return l.writer.Write(l.Context(), &stream.Record[[]byte]{Value: []byte(doc), At: stream.Position{Split: "f", Row: 7}})
+	}
+	for name, want := range map[string]string{"error": "R-TYPE: field a.b: no", "panic": "serializer panicked: document of doom"} {
+		t.Run("SW-6_serializer "+name, func(t *testing.T) {
+			taken := &taking{}
+			l := setup(t, To[[]byte](tableT), taken)
+			if err := write(l, name); err != nil {
+				t.Fatal(err)
+			}
+			l.flush()
+			f := taken.records[0]
+			if f.Row != nil || f.Reason != want || f.Destination != "p.d.t" || f.Connector != "bigquery" || f.At.String() != "f@7" {
+				t.Errorf("got %+v", f)
+			}
+			if got := l.sink.Report(); got[0].DeadLettered != 1 || got[0].Rows != 0 {
+				t.Errorf("report %+v", got)
+			}
+		})
+		t.Run("SW-7_FailJob "+name, func(t *testing.T) {
+			l := setup(t, To[[]byte](tableT), nil)
+			err := write(l, name)
+			var at *stream.PositionError
+			if !errors.Is(err, stream.ErrRecordFailed) || !errors.As(err, &at) || !strings.Contains(err.Error(), want) {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+	for _, doc := range []string{"skip", "stream skip"} {
+		t.Run("SW-8_"+doc, func(t *testing.T) {
+			taken := &taking{}
+			l := setup(t, To[[]byte](tableT), taken)
+			if err := write(l, doc); err != nil {
+				t.Fatal(err)
+			}
+			l.flush()
+			if len(taken.records) != 0 {
+				t.Errorf("taken %+v", taken.records)
+			}
+			if got := l.writer.(stream.Tallier).Tally(); got != (stream.Tally{Skipped: 1}) {
+				t.Errorf("tally %+v", got)
+			}
+		})
+	}
+	t.Run("SW-10_unroutable, FailJob", func(t *testing.T) {
+		l := setup(t, byEvent(t), nil)
+		err := write(l, `{"id":1}`)
+		if !errors.Is(err, stream.ErrRecordFailed) || !strings.Contains(err.Error(), "unresolved") || !strings.Contains(err.Error(), `field "event"`) {
+			t.Errorf("got %v", err)
+		}
+	})
+	for name, c := range map[string]struct {
+		dst  table.Destination
+		err  error
+		want error
+	}{
+		"SW-11_no table":       {want: ErrNilResolution},
+		"SW-12_resolver fails": {err: context.DeadlineExceeded, want: context.DeadlineExceeded},
+		"no table's name":      {dst: table.Destination{Project: "p", Dataset: "d", Table: "a/b"}, want: table.ErrDestination},
+	} {
+		t.Run(name, func(t *testing.T) {
+			taken := &taking{}
+			l := setup(t, ResolverFunc[[]byte](func(context.Context, *stream.Record[[]byte]) (table.Destination, error) { return c.dst, c.err }), taken)
+			err := write(l, "{}")
+			var at *stream.PositionError
+			if !errors.Is(err, c.want) || !errors.As(err, &at) || len(taken.records) != 0 {
+				t.Errorf("got %v, taken %v", err, taken.records)
+			}
+		})
+	}
+}
+
+// told is a record that knows what it was read as.
+type told struct{ doc, original string }
+
+func (r told) OriginalBytes() []byte { return []byte(r.original) }
+
+func TestOriginalsReachTheHandler(t *testing.T) {
+	t.Parallel()
+	l := startLocal(t, localbq.Config{})
+	rows := newEventRows(t)
+	taken := &taking{}
+	sink, err := NewSink(To[told](tableT), row.Serializer[told](mapped{rows}), SinkOptions{Connection: l.connection, DefaultStream: quick, Failures: taken})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := sink.NewWriter(t.Context(), stream.WriterContext{Job: "j", Lanes: 1, Meter: stream.NoMeter, Log: quiet})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	write := func(doc, original string) {
+		t.Helper()
+		if err := w.Write(t.Context(), &stream.Record[told]{Value: told{doc, original}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(`{"id":1}`, "one")
+	if err := w.Flush(t.Context(), false); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Faults().Add(localbq.Fault{Match: localbq.FaultMatch{Service: "write", Method: "AppendRows"},
+		Action: localbq.FaultAction{Status: &localbq.FaultStatus{Code: "INVALID_ARGUMENT", RowErrors: []localbq.FaultRowError{{Index: 1, Message: "no"}}}}}); err != nil {
+		t.Fatal(err)
+	}
+	write(`{"id":2}`, "two")
+	write(`{"id":3}`, "three")
+	write(`{"id":"x"}`, "four")
+	if err := w.Flush(t.Context(), true); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, f := range taken.records {
+		got = append(got, string(f.Original))
+	}
+	if d := cmp.Diff([]string{"four", "three"}, got); d != "" {
+		t.Error(d)
+	}
+}
+
+// mapped makes rows of the documents of told records.
+type mapped struct{ eventRows }
+
+func (m mapped) AppendRow(buf []byte, dst table.Destination, r told) ([]byte, error) {
+	return m.eventRows.AppendRow(buf, dst, []byte(r.doc))
+}
+
+func TestSinkOptions(t *testing.T) {
+	t.Parallel()
+	for want, o := range map[string]SinkOptions{
+		"Method is 7":          {Method: 7},
+		"SchemaUpdate":         {SchemaUpdate: SchemaUpdate{AllowNewFields: true}},
+		"Location must be":     {Location: " EU"},
+		"Create.Disposition":   {Create: Create{Disposition: 9}},
+		"not both":             {Create: Create{Options: table.CreateOptions{Description: "x"}, PerDestination: func(table.Destination) table.CreateOptions { return table.CreateOptions{} }}},
+		"Cluster has 5":        {Create: Create{Options: table.CreateOptions{Cluster: []string{"a", "b", "c", "d", "e"}}}},
+		"Cluster[1] must not":  {Create: Create{Options: table.CreateOptions{Cluster: []string{"a", " "}}}},
+		"Partition needs":      {Create: Create{Options: table.CreateOptions{Partition: table.Partition{ExpirationMs: 5}}}},
+		"Partition must have":  {Create: Create{Options: table.CreateOptions{Partition: table.Partition{Type: table.PartitionRange, Field: "n", Start: 5, End: 5, Interval: 1}}}},
+		"must name the INT64":  {Create: Create{Options: table.CreateOptions{Partition: table.Partition{Type: table.PartitionRange, End: 5, Interval: 1}}}},
+		"must be host:port":    {Connection: Connection{GRPCEndpoint: "x"}},
+		"cannot be combined":   {Connection: Connection{GRPCEndpoint: "h:1", KeyFile: "k"}},
+		"DefaultStream.MaxApp": {DefaultStream: DefaultStreamOptions{MaxAppendBytes: 9<<20 + 1}},
+	} {
+		_, err := NewSink(To[[]byte](tableT), row.Serializer[[]byte](newEventRows(t)), o)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+	_, err := NewSink[[]byte](nil, nil, SinkOptions{Method: 7, Connection: Connection{RESTEndpoint: "x"}})
+	for _, want := range []string{"a destination is required", "a serializer is required", "Method is 7", "RESTEndpoint"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("SW-151: %v does not tell of %q", err, want)
+		}
+	}
+	if _, err := NewSink(To[[]byte](table.Destination{}), row.Serializer[[]byte](newEventRows(t)), SinkOptions{}); !errors.Is(err, table.ErrDestination) {
+		t.Errorf("empty destination: %v", err)
+	}
+	var typedNil *eventRows
+	if _, err := NewSink(To[[]byte](tableT), row.Serializer[[]byte](typedNil), SinkOptions{}); err == nil {
+		t.Error("a nil serializer passes")
+	}
+}
+
+func TestDefaultStreamOptions(t *testing.T) {
+	t.Parallel()
+	const ms = time.Millisecond
+	for want, o := range map[string]DefaultStreamOptions{
+		"MaxAppendBytes must be positive: -1":                                               {MaxAppendBytes: -1},
+		"MaxAppendBytes must be at most 9437184: 9437185":                                   {MaxAppendBytes: 9437185},
+		"MaxBufferedBytes must be positive: -5":                                             {MaxBufferedBytes: -5},
+		"RecoveryInitialBackoff must be at least 1ms: 500µs":                                {RecoveryInitialBackoff: ms / 2},
+		"RecoveryMaxBackoff must be at least 1ms: -1ns":                                     {RecoveryMaxBackoff: -1},
+		"RecoveryMaxBackoff must be >= DefaultStream.RecoveryInitialBackoff: 10s":           {RecoveryInitialBackoff: 11 * time.Second},
+		"RecoveryMaxAttempts must be positive: -1":                                          {RecoveryMaxAttempts: -1},
+		"RetryInitialDelay must be at least 1ms: 500µs":                                     {RetryInitialDelay: ms / 2},
+		"RetryMaxDelay must be >= DefaultStream.RetryInitialDelay: 1ms < 2ms":               {RetryInitialDelay: 2 * ms, RetryMaxDelay: ms},
+		"RetryMaxDelay must be >= DefaultStream.RetryInitialDelay: 0s < 500ms":              {RetryMaxDelay: NoDelay},
+		"RetryDelayMultiplier must be a number of at least 1: 0.5":                          {RetryDelayMultiplier: 0.5},
+		"RetryMaxAttempts must be positive: -2":                                             {RetryMaxAttempts: -2},
+		"MaxRetryDuration must be at least 1ms: 1ns":                                        {MaxRetryDuration: 1},
+		"MaxInflightRequests must be positive: -1":                                          {MaxInflightRequests: -1},
+		"MaxInflightBytes must be positive: -1":                                             {MaxInflightBytes: -1},
+		"MinConnectionsPerRegion must be positive: -1":                                      {MinConnectionsPerRegion: -1},
+		"MaxConnectionsPerRegion must be >= DefaultStream.MinConnectionsPerRegion: 20 < 21": {MinConnectionsPerRegion: 21},
+		"DestinationIdleTimeout must be at least 1ms: -2ns":                                 {DestinationIdleTimeout: -2},
+		"FlushInterval must be at least 1ms: 1µs":                                           {FlushInterval: time.Microsecond},
+	} {
+		if _, err := o.resolve(); err == nil || !strings.Contains(err.Error(), "DefaultStream."+want) {
+			t.Errorf("SW-149: got %v, want %s", err, want)
+		}
+	}
+	got, err := DefaultStreamOptions{RetryInitialDelay: NoDelay, RetryMaxDelay: NoDelay, MaxRetryDuration: NoLimit, DestinationIdleTimeout: NoLimit}.resolve()
+	if err != nil || got.Resend.Delay(5, 0.9) != 0 || got.MaxRetryDuration != NoLimit || got.IdleTimeout != never {
+		t.Errorf("SW-150: %+v, %v", got, err)
+	}
+	got, err = DefaultStreamOptions{}.resolve()
+	if err != nil || got.MaxAppendBytes != 524_288 || got.Recovery.Attempts != 10 || got.Resend.Attempts != 6 ||
+		got.MaxInflightRequests != 100 || got.MaxInflightBytes != 104_857_600 || got.MinConnections != 2 || got.MaxConnections != 20 ||
+		got.IdleTimeout != time.Hour || got.MaxRetryDuration != 5*time.Minute {
+		t.Errorf("defaults: %+v, %v", got, err)
+	}
+}
+
+func TestLineage(t *testing.T) {
+	t.Parallel()
+	dst := table.Destination{Project: "p", Dataset: "d", Table: "t$20260101"}
+	sink, err := NewSink(To[[]byte](dst), row.Serializer[[]byte](newEventRows(t)), SinkOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Dataset{{Namespace: "bigquery", Name: "p.d.t$20260101", Kind: "bigquery-table", Table: dst}}
+	if d := cmp.Diff(want, sink.Lineage()); d != "" {
+		t.Error("SW-154:", d)
+	}
+	constant := ResolverFunc[[]byte](func(context.Context, *stream.Record[[]byte]) (table.Destination, error) { return dst, nil })
+	if sink, err = NewSink[[]byte](constant, newEventRows(t), SinkOptions{}); err != nil || len(sink.Lineage()) != 0 {
+		t.Errorf("SW-154: %v, %v", sink.Lineage(), err)
+	}
+}
+
+func TestFlushIntervalIsTheTick(t *testing.T) {
+	t.Parallel()
+	l := startLocal(t, localbq.Config{})
+	o := quick
+	o.FlushInterval = time.Second
+	w := l.lane(t, SinkOptions{DefaultStream: o})
+	ticking := w.writer.(stream.Ticking)
+	if got := ticking.Every(); got != time.Second {
+		t.Errorf("every %v", got)
+	}
+	w.write(eventDoc(0))
+	if err := ticking.Tick(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff([]int{0}, ids(t, l.Instance, "d.t0")); d != "" {
+		t.Error("SW-21:", d)
+	}
+	if err := w.writer.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := ticking.Tick(t.Context()); err == nil {
+		t.Error("SW-21: a closed writer ticks")
+	}
+	if got := l.lane(t, SinkOptions{}).writer.(stream.Ticking).Every(); got != 0 {
+		t.Errorf("SW-22: every %v without being asked", got)
+	}
+}
+
+func TestEncoderAndWriterInTwoProcesses(t *testing.T) {
+	t.Parallel()
+	l := startLocal(t, localbq.Config{})
+	taken := &taking{}
+	w := l.lane(t, SinkOptions{DefaultStream: quick, Failures: taken})
+	e, err := w.sink.NewEncoder(t.Context(), stream.WriterContext{Job: "j", Lanes: 1, Meter: stream.NoMeter, Log: quiet})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	batches := map[string]int{}
+	emit := func(b stream.EncodedBatch) error {
+		batches[b.Destination]++
+		return w.writer.(stream.EncodedWriter).WriteEncoded(t.Context(), b)
+	}
+	const rows = 60_000
+	for i := range rows {
+		if err := e.Encode(t.Context(), &stream.Record[[]byte]{Value: eventDoc(i)}, emit); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, doc := range []string{"skip", `{"event":"t0"}`, "{"} {
+		if err := e.Encode(t.Context(), &stream.Record[[]byte]{Value: []byte(doc)}, emit); err != nil {
+			t.Fatal(err)
+		}
+	}
+	full := maps.Clone(batches)
+	if err := e.Flush(t.Context(), emit); err != nil {
+		t.Fatal(err)
+	}
+	w.write(eventDoc(rows)) // records and batches may be mixed
+	w.flush()
+	if len(full) != 0 || len(batches) != 3 {
+		t.Errorf("emitted %v when full, %v in all", full, batches)
+	}
+	var got []int
+	for i := range 3 {
+		got = append(got, ids(t, l.Instance, fmt.Sprintf("d.t%d", i))...)
+	}
+	slices.Sort(got)
+	if len(got) != rows+1 || got[0] != 0 || got[rows] != rows || len(slices.Compact(got)) != rows+1 {
+		t.Errorf("%d rows", len(got))
+	}
+	if len(taken.records) != 2 {
+		t.Errorf("taken %+v", taken.records)
+	}
+}
+
+func TestSinkInstruments(t *testing.T) {
+	t.Parallel()
+	seen := map[string]bool{}
+	for _, in := range SinkInstruments() {
+		if seen[in.Name] || !strings.HasPrefix(in.Name, "millrace.bigquery.sink.") || in.Unit == "" || !strings.HasSuffix(in.Help, ".") && !strings.HasSuffix(in.Help, ").") {
+			t.Errorf("instrument %+v", in)
+		}
+		seen[in.Name] = true
+	}
+}
