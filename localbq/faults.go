@@ -32,3 +32,6 @@ const (
 
 // Faults are the rules in force.
 func (i *Instance) Faults() *Faults { return i.faults }
+
+// ParseFaults reads rules as the admin API takes them: a JSON array, or one rule.
+func ParseFaults(text []byte) ([]Fault, error) { return fault.ParseRules(text) }

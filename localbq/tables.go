@@ -14,6 +14,9 @@ func (i *Instance) CreateDataset(id string) error {
 	return err
 }
 
+// Projects are the projects that have datasets, by name.
+func (i *Instance) Projects() []string { return i.store.Projects() }
+
 // CreateTable makes a table, named "dataset.table" or "project.dataset.table", with these columns. Whatever else a table can
 // have is set over REST.
 func (i *Instance) CreateTable(table string, columns *bqapi.TableSchema) error {
