@@ -46,7 +46,7 @@ type attempt struct {
 	final    *pending   // the last checkpoint, once it is captured
 
 	ledger     ledger
-	newest     int64 // id of the newest checkpoint stored
+	newest     *pending // the last checkpoint stored
 	committing bool
 
 	outcome Outcome      // not Failed: the attempt is done
@@ -209,6 +209,9 @@ func (a *attempt) turn() error {
 			return err
 		}
 	case <-a.timer.C:
+		if a.final != nil {
+			a.storeFinalAgain()
+		}
 		a.due = true
 	case <-stop:
 		a.stopping = true

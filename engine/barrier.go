@@ -32,6 +32,7 @@ func (p purpose) final() bool { return p == endOfInput || p == gracefulStop }
 // pending is a checkpoint on its way into the store.
 type pending struct {
 	checkpoint *Checkpoint
+	barrier    int64 // the id that lanes know it by: a final one may be stored under another
 	purpose    purpose
 	begun      time.Time
 	aligned    time.Duration
@@ -67,6 +68,7 @@ func (a *attempt) reportedBy(r *report) error {
 	a.aligning = nil
 	if p.purpose.final() {
 		a.final = p
+		a.timer.Stop()
 	}
 	a.store(p)
 	return a.serve()
@@ -94,7 +96,7 @@ func (a *attempt) capture(al *alignment) (*pending, error) {
 			return nil, err
 		}
 	}
-	p := &pending{checkpoint: c, purpose: al.purpose, begun: al.begun, aligned: time.Since(al.begun), replies: al.replies}
+	p := &pending{checkpoint: c, barrier: al.id, purpose: al.purpose, begun: al.begun, aligned: time.Since(al.begun), replies: al.replies}
 	c.Committables, p.end = a.ledger.all()
 	c.Finished = al.purpose == endOfInput && len(c.Committables) == 0
 	return p, nil
@@ -132,12 +134,14 @@ func (a *attempt) store(p *pending) {
 
 func (a *attempt) stored(p *pending, size int, err error) error {
 	a.storing = nil
-	a.armTimer(time.Since(p.begun))
+	if a.final == nil {
+		a.armTimer(time.Since(p.begun))
+	}
 	if err != nil {
 		return a.notStored(p, err)
 	}
 	a.failures = 0
-	a.newest = p.checkpoint.ID
+	a.newest = p
 	a.run.published(p, size)
 	a.answerSavepoints(p.replies, savepointAnswer{id: p.checkpoint.ID})
 	a.ledger.published(p.end)
@@ -151,11 +155,28 @@ func (a *attempt) notStored(p *pending, err error) error {
 	a.run.notPublished()
 	err = fmt.Errorf("checkpoint %d: %w", p.checkpoint.ID, err)
 	a.answerSavepoints(p.replies, savepointAnswer{err: err})
-	if permanent(err) || a.final != nil || a.failures > a.run.opts.Checkpoint.Tolerate {
+	if permanent(err) || a.failures > a.run.opts.Checkpoint.Tolerate {
 		return err
 	}
 	a.run.log.Warn("checkpoint not stored", "checkpoint", p.checkpoint.ID, "failures", a.failures, "error", err)
+	if a.final != nil {
+		a.timer.Reset(finalRetry)
+	}
 	return nil
+}
+
+// finalRetry is how long a final checkpoint that could not be stored waits for its next try. No other one will follow to
+// catch up, and beginning again from the one before may mean the whole input.
+const finalRetry = time.Second
+
+// storeFinalAgain tries once more, under another id: the first may have been stored after all.
+func (a *attempt) storeFinalAgain() {
+	c := *a.final.checkpoint
+	c.ID = a.run.history.nextID()
+	again := *a.final
+	again.checkpoint, again.replies = &c, nil
+	a.final = &again
+	a.store(a.final)
 }
 
 // armTimer sets the timer for the next checkpoint, after one that took so long. A checkpoint that took longer than the
@@ -192,7 +213,7 @@ func (a *attempt) commitDue() error {
 }
 
 // commitMore goes on with checkpoints that were stored while a commit ran.
-func (a *attempt) commitMore(done int64) error {
+func (a *attempt) commitMore(done *pending) error {
 	if a.newest == done {
 		return nil
 	}
@@ -210,16 +231,16 @@ func (a *attempt) commit(held []HeldCommittable) error {
 }
 
 // settled is called when everything up to a checkpoint is stored and committed.
-func (a *attempt) settled(checkpoint int64) error {
-	if a.final == nil || a.final.purpose != finished {
-		a.order(order{what: acknowledge, checkpoint: checkpoint})
+func (a *attempt) settled(upTo *pending) error {
+	if upTo.purpose != finished {
+		a.order(order{what: acknowledge, checkpoint: upTo.barrier})
 	}
-	switch f := a.final; {
-	case f == nil || checkpoint < f.checkpoint.ID:
+	switch {
+	case upTo != a.final:
 		return nil
-	case f.checkpoint.Finished:
+	case upTo.checkpoint.Finished:
 		a.outcome = Finished
-	case f.checkpoint.Stopped:
+	case upTo.checkpoint.Stopped:
 		a.outcome = Stopped
 	default:
 		a.storeFinished()

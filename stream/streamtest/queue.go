@@ -63,6 +63,7 @@ type queueReader struct {
 	first    int64
 	due      map[int64][]int // messages by checkpoint
 	order    []int64
+	pace     pacer
 }
 
 func (r *queueReader) Open(_ context.Context, s stream.Split) error {
@@ -75,7 +76,7 @@ func (r *queueReader) Fetch(ctx context.Context, b *stream.Batch[Item]) error {
 	if r.split == "" {
 		return errors.New("no split is open")
 	}
-	if err := pause(ctx, r.q.Pace); err != nil {
+	if err := r.pace.wait(ctx, r.q.Pace); err != nil {
 		return err
 	}
 	for range 2 {

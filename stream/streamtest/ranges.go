@@ -180,6 +180,7 @@ type rangeReader struct {
 	id   string
 	base int64 // the split's first row
 	row  int64 // within the split
+	pace pacer
 }
 
 func (r *rangeReader) Open(_ context.Context, s stream.Split) error {
@@ -224,18 +225,25 @@ func (r *rangeReader) wait(ctx context.Context) error {
 		<-ctx.Done()
 		return ctx.Err()
 	}
-	return pause(ctx, r.r.Pace)
+	return r.pace.wait(ctx, r.r.Pace)
 }
 
-// pause waits as long as a fetch takes.
-func pause(ctx context.Context, pace time.Duration) error {
+// pacer makes fetches take time. One that is cancelled goes on waiting where it left off: a source that began anew each
+// time would get nowhere when barriers come quicker than its rows.
+type pacer struct{ ready time.Time }
+
+func (p *pacer) wait(ctx context.Context, pace time.Duration) error {
 	if err := ctx.Err(); err != nil || pace == 0 {
 		return err
 	}
-	timer := time.NewTimer(pace)
+	if p.ready.IsZero() {
+		p.ready = time.Now().Add(pace)
+	}
+	timer := time.NewTimer(time.Until(p.ready))
 	defer timer.Stop()
 	select {
 	case <-timer.C:
+		p.ready = time.Time{}
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
