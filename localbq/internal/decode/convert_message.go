@@ -59,7 +59,7 @@ func pick(b []byte, fields ...*protoField) (out [2]raw, err error) {
 // pickSet is pick, and says which fields were there.
 func pickSet(b []byte, fields ...*protoField) (out [2]raw, set [2]bool, err error) {
 	for len(b) > 0 {
-		number, wire, size := protowire.ConsumeTag(b)
+		number, wire, size := consumeTag(b)
 		if size < 0 {
 			return out, set, errWire
 		}

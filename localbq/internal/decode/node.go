@@ -45,7 +45,7 @@ type column struct {
 	wire     protowire.Type
 	packable bool
 	message  bool
-	enum     map[int32]string // of an enum field: a number that is not in it counts as unset
+	enum     map[int32]string // of an enum field
 
 	fallback    raw // the descriptor's default_value
 	hasFallback bool
@@ -116,7 +116,7 @@ func (n *node) decode(b []byte) error {
 			}
 			continue
 		}
-		if s := &n.slots[i]; s.epoch == n.epoch && (c.enum == nil || c.known(s.bits)) {
+		if s := &n.slots[i]; s.epoch == n.epoch {
 			if err := c.put(s.raw); err != nil {
 				return err
 			}
@@ -167,7 +167,7 @@ var errWire = errors.New("The row could not be parsed: the bytes are not a valid
 // and values of a wire type that the field cannot have, are passed over.
 func (n *node) walk(b []byte) error {
 	for len(b) > 0 {
-		number, wire, size := protowire.ConsumeTag(b)
+		number, wire, size := consumeTag(b)
 		if size < 0 {
 			return errWire
 		}
@@ -200,6 +200,8 @@ func (c *column) takes(wire protowire.Type) bool {
 func (n *node) note(i int, wire protowire.Type, value raw) error {
 	c := &n.columns[i]
 	switch {
+	case c.enum != nil && wire == c.wire && !c.known(value.bits): // proto2 enums are closed: it is an unknown field
+		return nil
 	case c.list == nil:
 		s := &n.slots[i]
 		if c.message && s.epoch == n.epoch { // messages merge, and so do their bytes
@@ -215,9 +217,6 @@ func (n *node) note(i int, wire protowire.Type, value raw) error {
 }
 
 func (c *column) element(value raw) error {
-	if c.enum != nil && !c.known(value.bits) {
-		return nil
-	}
 	if err := c.put(value); err != nil {
 		return err
 	}
@@ -232,11 +231,23 @@ func (c *column) unpack(b []byte) error {
 			return errWire
 		}
 		b = b[size:]
+		if c.enum != nil && !c.known(value.bits) {
+			continue
+		}
 		if err := c.element(value); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// consumeTag reads a tag. A number that no field can have is an error, as it is to the protobuf libraries.
+func consumeTag(b []byte) (protowire.Number, protowire.Type, int) {
+	number, wire, size := protowire.ConsumeTag(b)
+	if number > protowire.MaxValidNumber {
+		return 0, 0, -1
+	}
+	return number, wire, size
 }
 
 // consume reads one value behind its tag.

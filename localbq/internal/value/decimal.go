@@ -1,6 +1,7 @@
 package value
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math"
 	"math/big"
@@ -163,5 +164,15 @@ func divide(a, b *big.Int, halfEven bool) *big.Int {
 // Num128 and Num256 are an integer in Arrow's form.
 func Num128(v *big.Int) decimal128.Num { return decimal128.FromBigInt(v) }
 
-// Num256 is Num128 for 256 bits. It takes all of -2²⁵⁵ to 2²⁵⁵-1.
-func Num256(v *big.Int) decimal256.Num { return decimal256.FromBigInt(v) }
+// Num256 is Num128 for 256 bits. It takes all of -2²⁵⁵ to 2²⁵⁵-1, which decimal256.FromBigInt does not.
+func Num256(v *big.Int) decimal256.Num {
+	if v.Sign() < 0 {
+		v = new(big.Int).Add(v, twoTo256)
+	}
+	var b [32]byte
+	v.FillBytes(b[:])
+	word := func(i int) uint64 { return binary.BigEndian.Uint64(b[8*i:]) }
+	return decimal256.New(word(0), word(1), word(2), word(3))
+}
+
+var twoTo256 = new(big.Int).Lsh(big.NewInt(1), 256)
