@@ -218,14 +218,16 @@ func TestKeepsTheNewestAndSavepoints(t *testing.T) {
 		inBubble(t, func(t *testing.T, s *story) {
 			s.opts.Checkpoint.Keep = keep
 			s.opts.Handle = &engine.Handle{}
-			var saved int64
+			answer := make(chan int64, 1)
 			time.AfterFunc(25*time.Millisecond, func() {
-				var err error
-				if saved, err = s.opts.Handle.Savepoint(t.Context()); err != nil {
+				id, err := s.opts.Handle.Savepoint(t.Context())
+				if err != nil {
 					t.Errorf("Savepoint: %v", err)
 				}
+				answer <- id
 			})
 			r := s.finish()
+			saved := <-answer
 			want := keep
 			if keep == 0 {
 				want = 3
