@@ -72,6 +72,7 @@ func (a *app) serveLocal(ctx context.Context, c localbq.Config) (*localbq.Instan
 func (a *app) local() *cobra.Command {
 	var c localbq.Config
 	var storage, faults, ready string
+	var rules []localbq.Fault
 	cmd := &cobra.Command{
 		Use:   "local",
 		Short: "Serve a local BigQuery",
@@ -89,13 +90,15 @@ Without --dir the data is gone when it ends.`,
 				return usagef("--storage: the Cloud Storage part of the local service is not in this release; leave the flag out")
 			}
 			if faults != "" {
-				rules, err := os.ReadFile(faults)
+				text, err := os.ReadFile(faults)
 				if err != nil {
 					return usagef("--faults: %w", err)
 				}
-				c.Faults = rules
+				if rules, err = localbq.ParseFaults(text); err != nil {
+					return usagef("--faults %s: %w", faults, err)
+				}
 			}
-			return a.serve(cmd.Context(), c, ready)
+			return a.serve(cmd.Context(), c, rules, ready)
 		},
 	}
 	f := cmd.Flags()
@@ -118,13 +121,16 @@ type endpoints struct {
 	Project string `json:"project"`
 }
 
-func (a *app) serve(ctx context.Context, c localbq.Config, ready string) error {
+func (a *app) serve(ctx context.Context, c localbq.Config, rules []localbq.Fault, ready string) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	c.RESTAddr, c.GRPCAddr = loopback(c.RESTAddr), loopback(c.GRPCAddr)
 	i, err := a.serveLocal(ctx, c)
 	if err != nil {
 		return err
+	}
+	if err := i.Faults().Add(rules...); err != nil {
+		return errors.Join(usagef("--faults: %w", err), i.Close())
 	}
 	e := endpoints{REST: i.REST(), GRPC: i.GRPC(), Project: i.Project()}
 	if err := a.announce(e, c.Dir, ready); err != nil {

@@ -92,7 +92,7 @@ var headings = []struct {
 	{jsonrow.Renamed, "Renamed, to names that every way of writing takes"},
 	{jsonrow.SameName, "Renamed, since BigQuery tells names apart by more than case"},
 	{jsonrow.AsDecimal, "NUMERIC columns, since FLOAT64 would round their numbers"},
-	{jsonrow.AsTime, "TIMESTAMP columns: the instant is kept, not the zone it was written in nor trailing zeros"},
+	{jsonrow.AsTime, "TIMESTAMP columns: the instant is kept, the spelling is RFC 3339 in UTC (~ marks those that were spelt otherwise)"},
 	{jsonrow.AsDate, "DATE columns"},
 	{job.Added, "Columns without a value yet, since the job file names them"},
 	{jsonrow.NoColumn, "No column, since there never was a value (schema.rest would keep them)"},
@@ -125,6 +125,9 @@ func described(c jsonrow.Choice) string {
 		return c.Path + " → " + c.Column[strings.LastIndexByte(c.Column, '.')+1:]
 	case jsonrow.AsJSON:
 		return c.Path + " (" + c.Why + ")"
+	}
+	if c.Respelt {
+		return c.Path + "~"
 	}
 	return c.Path
 }
