@@ -22,6 +22,7 @@ var (
 	grpc     = []string{"google.golang.org/grpc", "google.golang.org/genproto", "github.com/googleapis/gax-go/v2"}
 	google   = append([]string{"cloud.google.com/go", "google.golang.org/api"}, append(grpc, protobuf...)...)
 	arrow    = []string{"github.com/apache/arrow-go/v18"}
+	jsontext = []string{"github.com/go-json-experiment/json"}
 	codecs   = []string{"github.com/klauspost/compress", "github.com/pierrec/lz4/v4"}
 )
 
@@ -53,7 +54,7 @@ var rules = []rule{
 		testOurs: []string{"bigquery/row/rowtest"}},
 	{room: "bigquery/row/rowtest", why: "the suite of row formats", ours: []string{"bigquery/row", "bigquery/table"}, theirs: protobuf},
 	{room: "bigquery/row/jsonrow", why: "formats never know each other", ours: []string{"bigquery/row", "bigquery/table"},
-		theirs: []string{"google.golang.org/protobuf", "github.com/go-json-experiment/json"}, testOurs: []string{"bigquery/row/rowtest"}},
+		theirs: join(protobuf, jsontext), testOurs: []string{"bigquery/row/rowtest"}},
 	{room: "bigquery/row/structrow", why: "formats never know each other", ours: []string{"bigquery/row", "bigquery/table"},
 		theirs: []string{"google.golang.org/protobuf", "cloud.google.com/go/civil"}, testOurs: []string{"bigquery/row/rowtest"}},
 
@@ -74,10 +75,12 @@ var rules = []rule{
 	{room: "files", why: "records from files; no other connector", ours: []string{"stream"},
 		theirs: codecs, testOurs: []string{"stream/streamtest/..."}},
 
-	{room: "localbq/duckdb", why: "the query engine, alone because it links a large C++ library", ours: []string{"localbq/internal/..."},
-		theirs: join([]string{"github.com/duckdb/duckdb-go/v2", "github.com/duckdb/duckdb-go-bindings"}, arrow), testOurs: []string{"localbq"}, testTheirs: google},
+	{room: "localbq/duckdb/...", why: "the query engine, alone because it links a large C++ library", ours: []string{"localbq/internal/..."},
+		theirs:   join([]string{"github.com/duckdb/duckdb-go/v2", "github.com/duckdb/duckdb-go-bindings"}, jsontext, arrow),
+		testOurs: []string{"localbq"}, testTheirs: google},
 	{room: "localbq/...", why: "shares no code with the connector, so that a mistake cannot cancel itself out",
-		theirs: join(google, arrow, codecs, []string{"golang.org/x/net", "golang.org/x/sys", "golang.org/x/sync"})},
+		theirs:     join(google, arrow, codecs, jsontext, []string{"github.com/cespare/xxhash/v2", "golang.org/x/net", "golang.org/x/sys", "golang.org/x/sync"}),
+		testTheirs: []string{"github.com/twmb/avro"}},
 
 	{room: "job", why: "job files: joins connectors and engine", ours: []string{"stream", "engine", "files", "bigquery",
 		"bigquery/table", "bigquery/row", "bigquery/row/jsonrow"}, theirs: []string{"github.com/goccy/go-yaml"},
@@ -87,6 +90,5 @@ var rules = []rule{
 	{room: "cmd/millrace", why: "the command: joins everything by hand", ours: []string{"stream", "engine", "files", "job", "bigquery",
 		"bigquery/table", "bigquery/row", "bigquery/row/jsonrow", "localbq", "localbq/duckdb", "internal/gcp", "internal/telemetry"},
 		theirs: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term", "gocloud.dev"}, testTheirs: join(google, []string{"github.com/rogpeppe/go-internal"})},
-	{room: "internal/e2e", why: "tests that join rooms", ours: []string{"..."}, theirs: google},
 	{room: "examples/...", why: "whole programs, as a user would write them", ours: []string{"..."}, theirs: google},
 }
