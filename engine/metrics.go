@@ -5,12 +5,12 @@ import "github.com/millrace-dev/millrace/stream"
 // The engine's instruments. Every series has the label job. Counters count work done: rows that were read again after a
 // restart are counted again, which the tally of a Result does not do.
 var (
-	RecordsRead       = stream.Instrument{Name: "millrace.engine.records_read", Unit: "1", Help: "Input rows read, and records beyond the first that a row or a Func gave."}
-	RecordsWritten    = stream.Instrument{Name: "millrace.engine.records_written", Unit: "1", Help: "Records the writers count as written; for writers that do not count, records handed to them."}
-	RecordsSkipped    = stream.Instrument{Name: "millrace.engine.records_skipped", Unit: "1", Help: "Rows without records, and records dropped on purpose."}
-	RecordsDeadLetter = stream.Instrument{Name: "millrace.engine.records_dead_lettered", Unit: "1", Help: "Records taken by a failure handler that let the job go on."}
-	BytesRead         = stream.Instrument{Name: "millrace.engine.bytes_read", Unit: "By", Help: "Bytes of input fetched, where the source says."}
-	BytesWritten      = stream.Instrument{Name: "millrace.engine.bytes_written", Unit: "By", Help: "Encoded bytes of the written records, where the writer says."}
+	RecordsRead         = stream.Instrument{Name: "millrace.engine.records_read", Unit: "1", Help: "Input rows read, and records beyond the first that a row or a Func gave."}
+	RecordsWritten      = stream.Instrument{Name: "millrace.engine.records_written", Unit: "1", Help: "Records the writers count as written; for writers that do not count, records handed to them."}
+	RecordsSkipped      = stream.Instrument{Name: "millrace.engine.records_skipped", Unit: "1", Help: "Rows without records, and records dropped on purpose."}
+	RecordsDeadLettered = stream.Instrument{Name: "millrace.engine.records_dead_lettered", Unit: "1", Help: "Records taken by a failure handler that let the job go on."}
+	BytesRead           = stream.Instrument{Name: "millrace.engine.bytes_read", Unit: "By", Help: "Bytes of input fetched, where the source says."}
+	BytesWritten        = stream.Instrument{Name: "millrace.engine.bytes_written", Unit: "By", Help: "Encoded bytes of the written records, where the writer says."}
 
 	SplitsAssigned = stream.Instrument{Name: "millrace.engine.splits_assigned", Unit: "1", Help: "Splits handed to lanes, those returned after a restart included."}
 	SplitsFinished = stream.Instrument{Name: "millrace.engine.splits_finished", Unit: "1", Help: "Splits read to their end."}
@@ -32,7 +32,7 @@ var (
 // Instruments lists everything the engine measures.
 func Instruments() []stream.Instrument {
 	return []stream.Instrument{
-		RecordsRead, RecordsWritten, RecordsSkipped, RecordsDeadLetter, BytesRead, BytesWritten,
+		RecordsRead, RecordsWritten, RecordsSkipped, RecordsDeadLettered, BytesRead, BytesWritten,
 		SplitsAssigned, SplitsFinished, Lanes, LanesBusy,
 		Checkpoints, CheckpointsFailed, CheckpointID, CheckpointBytes, CheckpointAlignMS, CheckpointDurationMS,
 		Committables, CommitDurationMS, Restarts,
@@ -56,7 +56,7 @@ func newInstruments(m stream.Meter, job string) *instruments {
 	gauge := func(in stream.Instrument) stream.Gauge { return m.Gauge(in, label) }
 	return &instruments{
 		read: counter(RecordsRead), written: counter(RecordsWritten), skipped: counter(RecordsSkipped),
-		deadLettered: counter(RecordsDeadLetter), bytesRead: counter(BytesRead), bytesWritten: counter(BytesWritten),
+		deadLettered: counter(RecordsDeadLettered), bytesRead: counter(BytesRead), bytesWritten: counter(BytesWritten),
 		splitsAssigned: counter(SplitsAssigned), splitsFinished: counter(SplitsFinished),
 		lanes: gauge(Lanes), lanesBusy: gauge(LanesBusy),
 		checkpoints: counter(Checkpoints), checkpointsFailed: counter(CheckpointsFailed),
