@@ -49,6 +49,7 @@ func (i *Instance) watch() *watch.Watch { return &watch.Watch{Faults: i.faults, 
 func (i *Instance) newGRPC() *grpc.Server {
 	s := grpc.NewServer(
 		grpc.ForceServerCodecV2(writeapi.Codec()),
+		grpc.WaitForHandlers(true),
 		grpc.MaxRecvMsgSize(maxReceiveBytes),
 		grpc.MaxSendMsgSize(maxSendBytes),
 		grpc.InitialWindowSize(windowBytes),

@@ -9,6 +9,7 @@ import (
 
 	"cloud.google.com/go/bigquery/storage/apiv1/storagepb"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/millrace-dev/millrace/localbq/internal/store"
 	"github.com/millrace-dev/millrace/localbq/internal/watch"
@@ -37,13 +38,16 @@ func (s *Server) AppendRows(call storagepb.BigQueryWrite_AppendRowsServer) error
 			}
 		case <-idle:
 			return ended(c.idle())
+		case <-c.ctx.Done():
+			timer.Stop()
+			return status.FromContextError(c.ctx.Err()).Err()
 		}
 	}
 }
 
 func (s *Server) connect(ctx context.Context) *connection {
 	return &connection{
-		server: s, ctx: ctx, opened: s.Clock.Now(), remote: watch.Remote(ctx), principal: watch.Principal(ctx),
+		server: s, ctx: ctx, opened: s.Store.Version(), remote: watch.Remote(ctx), principal: watch.Principal(ctx),
 		destinations: map[store.TableRef]*destination{},
 	}
 }

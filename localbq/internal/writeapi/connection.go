@@ -3,7 +3,6 @@ package writeapi
 import (
 	"bytes"
 	"context"
-	"time"
 
 	"cloud.google.com/go/bigquery/storage/apiv1/storagepb"
 	"github.com/cespare/xxhash/v2"
@@ -20,7 +19,7 @@ import (
 type connection struct {
 	server            *Server
 	ctx               context.Context
-	opened            time.Time
+	opened            int64 // the store's version then
 	remote, principal string
 	event             *audit.Event // of the request at hand
 

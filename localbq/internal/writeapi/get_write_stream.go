@@ -34,8 +34,7 @@ func (s *Server) getWriteStream(ctx context.Context, q *storagepb.GetWriteStream
 	}
 	w := &storagepb.WriteStream{Name: name.full, Type: storagepb.WriteStream_COMMITTED, Location: strings.ToLower(d.Location)}
 	if q.GetView() == storagepb.WriteStreamView_FULL {
-		now := s.Clock.Now()
-		w.TableSchema = s.windows.known(t, now, now).Schema.Storage()
+		w.TableSchema = s.windows.known(t, s.Store.Version(), s.Clock.Now()).Schema.Storage()
 	}
 	return w, nil
 }

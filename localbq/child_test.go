@@ -1,0 +1,3 @@
+package localbq_test
+
+func serveAsChild() bool { return false }
