@@ -28,12 +28,13 @@ type sinkEncoder[T any] struct {
 
 // Encode adds a record to the batch of its table and emits the batch when it is full.
 func (e *sinkEncoder[T]) Encode(ctx context.Context, r *stream.Record[T], emit func(stream.EncodedBatch) error) error {
-	dst, unroutable, err := e.resolve(ctx, r)
+	dst, err := e.resolve(ctx, r)
 	if err != nil {
-		return err
-	}
-	if unroutable != nil {
-		return e.core.Reject(ctx, nil, e.failed(r, unroutable))
+		f, err := e.unresolved(r, err)
+		if err != nil {
+			return err
+		}
+		return e.core.Reject(ctx, nil, f)
 	}
 	p, err := e.core.Packer(dst)
 	if err != nil {

@@ -15,30 +15,35 @@ import (
 // front is the part of a lane that knows what a record is: it finds the table and makes the row. It belongs to one lane.
 type front[T any] struct {
 	to       Resolver[T]
+	fixed    table.Destination // of all records, zero where they differ
 	rows     row.Serializer[T]
 	original func(*stream.Record[T]) []byte
 }
 
 func (s *Sink[T]) front() front[T] {
-	return front[T]{laneResolver(s.to), s.rows, s.original}
+	fixed, _ := destination(s.to)
+	return front[T]{laneResolver(s.to), fixed, s.rows, s.original}
 }
 
-// resolve finds the table of a record. An Unroutable is the record's own fault, any other error is not.
-func (f *front[T]) resolve(ctx context.Context, r *stream.Record[T]) (table.Destination, *Unroutable, error) {
+// resolve finds the table of a record.
+func (f *front[T]) resolve(ctx context.Context, r *stream.Record[T]) (table.Destination, error) {
+	if f.fixed.Table != "" {
+		return f.fixed, nil
+	}
 	dst, err := f.to.Resolve(ctx, r)
-	if err == nil && dst != (table.Destination{}) {
-		return dst, nil, nil
-	}
-	var u *Unroutable
-	switch {
-	case err == nil:
+	if err == nil && dst == (table.Destination{}) {
 		err = ErrNilResolution
-	case errors.As(err, &u):
-		return dst, u, nil
-	default:
-		err = fmt.Errorf("destination resolver: %w", err)
 	}
-	return dst, nil, &stream.PositionError{At: r.At.Location(), Err: err}
+	return dst, err
+}
+
+// unresolved tells an error of resolve that is the record's own fault from one that is not.
+func (f *front[T]) unresolved(r *stream.Record[T], err error) (*stream.FailedRecord, error) {
+	var u *Unroutable
+	if errors.As(err, &u) {
+		return f.failed(r, u), nil
+	}
+	return nil, &stream.PositionError{At: r.At.Location(), Err: fmt.Errorf("destination resolver: %w", err)}
 }
 
 // encode appends the row of a record. A serializer that panics has failed at this record.

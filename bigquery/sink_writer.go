@@ -29,12 +29,13 @@ func (w *sinkWriter[T]) Write(ctx context.Context, r *stream.Record[T]) error {
 	if err := w.core.Enter(ctx); err != nil {
 		return err
 	}
-	dst, unroutable, err := w.resolve(ctx, r)
+	dst, err := w.resolve(ctx, r)
 	if err != nil {
-		return err
-	}
-	if unroutable != nil {
-		return w.core.Reject(ctx, nil, w.failed(r, unroutable))
+		f, err := w.unresolved(r, err)
+		if err != nil {
+			return err
+		}
+		return w.core.Reject(ctx, nil, f)
 	}
 	t := w.last
 	if t == nil || t.Destination() != dst {

@@ -47,12 +47,12 @@ type bufferCache struct {
 	pool  sync.Pool
 }
 
-// get returns an empty buffer that n bytes fit into, a kept one if n is at least half of one.
+// get returns an empty buffer that n bytes fit into, a kept one if n is at least a quarter of one.
 func (c *bufferCache) get(n int) *rowBuffer {
 	b, _ := c.pool.Get().(*rowBuffer)
 	switch {
-	case n >= c.bytes/2 && b != nil:
-	case n >= c.bytes/2:
+	case n >= c.bytes/4 && b != nil:
+	case n >= c.bytes/4:
 		b = &rowBuffer{data: make([]byte, 0, max(n, c.bytes)), home: c}
 	default:
 		if b != nil {

@@ -18,8 +18,8 @@
 //
 // A destination holds one pending batch of at most MaxAppendBytes plus one row. A lane holds at most MaxBufferedBytes in
 // pending and unanswered batches together, plus one batch; at half of that it sends what is pending, at all of it it waits
-// for answers. Slices grow by doubling, so the memory behind pending rows may be up to twice their size. Where failed
-// records are to carry their original, the originals of buffered rows come on top.
+// for answers. The memory behind a pending batch may be up to four times its rows. Where failed records are to carry
+// their original, the originals of buffered rows come on top.
 //
 // # Lock order
 //

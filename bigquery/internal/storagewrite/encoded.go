@@ -97,7 +97,8 @@ func (w *Writer) adopt(ctx context.Context, t *Target, s *schema) error {
 	if !s.same(t.schema) {
 		if t.pending != nil && t.pending.count > 0 {
 			b := t.pending
-			t.pending, t.lastBytes = nil, b.size()
+			t.pending = nil
+			t.sized(b)
 			if err := w.send(ctx, t, b); err != nil {
 				return err
 			}

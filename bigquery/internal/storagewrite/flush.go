@@ -33,7 +33,8 @@ func (w *Writer) sendPending(ctx context.Context) error {
 		if b == nil || b.count == 0 {
 			continue
 		}
-		t.pending, t.lastBytes = nil, b.size()
+		t.pending = nil
+		t.sized(b)
 		if err := w.send(ctx, t, b); err != nil {
 			return err
 		}

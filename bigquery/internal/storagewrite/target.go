@@ -10,10 +10,10 @@ type Target struct {
 	schema   *schema  // nil until the first row
 	overhead int      // the most that a request takes besides its rows
 
-	pending   *batch // nil or filling
-	start     int    // where the row begun last starts in it
-	guess     int    // bytes that its length will take, by the one before
-	lastBytes int    // size of the batch before
+	pending    *batch // nil or filling
+	start      int    // where the row begun last starts in it
+	guess      int    // bytes that its length will take, by the one before
+	usualBytes int    // size of the batches before, the largest of late
 
 	touched    bool // written to since the last flush
 	lastAccess time.Time
@@ -33,3 +33,6 @@ func (t *Target) setSchema(s *schema) {
 	t.schema = s
 	t.overhead = header{stream: streamName(t.dst), schema: s, traceID: traceID()}.maxBytes()
 }
+
+// sized remembers how large batches get. A short one, sent by a flush, says little about the next.
+func (t *Target) sized(b *batch) { t.usualBytes = max(b.size(), t.usualBytes/2) }

@@ -163,7 +163,7 @@ func (w *Writer) newBatch(t *Target) *batch {
 	if n := len(w.spare); n > 0 {
 		b, w.spare = w.spare[n-1], w.spare[:n-1]
 	}
-	b.rows = w.buffers.get(max(t.lastBytes, 4<<10))
+	b.rows = w.buffers.get(max(t.usualBytes, 4<<10))
 	return b
 }
 
@@ -228,7 +228,7 @@ func (w *Writer) describe(t *Target) error {
 // why.
 func (w *Writer) roll(ctx context.Context, t *Target, row []byte, changed bool) ([]byte, error) {
 	full := t.pending
-	t.lastBytes = full.size()
+	t.sized(full)
 	t.pending = w.newBatch(t)
 	t.start = 0
 	buf := append(beginRow(t.pending.rows.data, t.guess), row...)
