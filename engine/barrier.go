@@ -120,15 +120,9 @@ func (a *attempt) captureLane(c *Checkpoint, r *report) error {
 func (a *attempt) store(p *pending) {
 	a.storing = p
 	a.aside.Go(func() {
-		size := 0
-		err := guarded(func() (err error) {
-			size, err = a.run.history.publish(a.ctx, p.checkpoint)
-			return err
-		})
+		size, ids, err := a.run.history.publish(a.ctx, p.checkpoint)
 		a.tell(a.ctx, func(a *attempt) error { return a.stored(p, size, err) })
-		if err == nil {
-			a.run.history.prune(a.ctx)
-		}
+		a.run.history.prune(a.ctx, ids)
 	})
 }
 

@@ -2,7 +2,8 @@ package engine_test
 
 import (
 	"context"
-	"errors"
+	"fmt"
+	"os"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -12,7 +13,16 @@ import (
 	"github.com/millrace-dev/millrace/stream/streamtest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(killedDir); dir != "" {
+		if err := runKilled(dir); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	goleak.VerifyTestMain(m)
+}
 
 type item = streamtest.Item
 
@@ -50,5 +60,5 @@ func oneLife(ctx context.Context, run streamtest.EngineRun) (streamtest.EngineRe
 		Restart:    restart,
 		Checkpoint: engine.Checkpointing{Every: run.Every, Store: enginetest.InStore(run.Process, run.Store.(engine.Store)), Keep: 2},
 	})
-	return streamtest.EngineResult{Stopped: res.Outcome == engine.Stopped, Tally: &res.Tally}, errors.Join(err)
+	return streamtest.EngineResult{Stopped: res.Outcome == engine.Stopped, Tally: &res.Tally}, err
 }

@@ -122,21 +122,23 @@ func (h *history) nextID() int64 {
 
 // publish stores c, and makes sure that no other run has published one since this run started: had it, then both went on
 // from the same checkpoint, and only one may commit what it wrote.
-func (h *history) publish(ctx context.Context, c *Checkpoint) (size int, err error) {
+//
+// It answers the size, and the ids in the store.
+func (h *history) publish(ctx context.Context, c *Checkpoint) (size int, ids []int64, err error) {
 	data := c.Encode()
 	if err := h.put(ctx, c, data); err != nil {
-		return 0, err
+		return 0, nil, err
 	}
 	h.note(c.ID, fate{ours: true, savepoint: c.Savepoint})
-	ids, err := h.list(ctx)
+	ids, err = h.list(ctx)
 	if err != nil {
-		return 0, err
+		return 0, nil, err
 	}
 	if err := h.refuseOthers(ctx, ids); err != nil {
 		h.withdraw(ctx, c.ID)
-		return 0, err
+		return 0, nil, err
 	}
-	return len(data), nil
+	return len(data), ids, nil
 }
 
 func (h *history) put(ctx context.Context, c *Checkpoint, data []byte) error {
@@ -177,19 +179,15 @@ func (h *history) refuseOthers(ctx context.Context, ids []int64) error {
 	return nil
 }
 
-// prune deletes all but the newest checkpoints and the savepoints. It fails silently but for the log: what it leaves
-// behind is deleted after a later checkpoint.
-func (h *history) prune(ctx context.Context) {
-	if err := h.tryPrune(ctx); err != nil && ctx.Err() == nil {
+// prune deletes, of the checkpoints in the store, all but the newest and the savepoints. It fails silently but for the
+// log: what it leaves behind is deleted after a later checkpoint.
+func (h *history) prune(ctx context.Context, ids []int64) {
+	if err := h.tryPrune(ctx, ids); err != nil && ctx.Err() == nil {
 		h.log.WarnContext(ctx, "old checkpoints not deleted", "error", err)
 	}
 }
 
-func (h *history) tryPrune(ctx context.Context) error {
-	ids, err := h.list(ctx)
-	if err != nil {
-		return err
-	}
+func (h *history) tryPrune(ctx context.Context, ids []int64) error {
 	kept := 0
 	for _, id := range slices.Backward(ids) {
 		f, err := h.fate(ctx, id)

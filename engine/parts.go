@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"log/slog"
@@ -12,7 +13,7 @@ import (
 // parts makes the parts of an attempt. It is a Job without its types. Its methods turn panics into errors, and are
 // called from one goroutine.
 type parts interface {
-	bounded() bool
+	bounded() (bool, error)
 	newEnumerator(context.Context, stream.EnumeratorContext) (stream.Enumerator, error)
 	// newCommitters answers nil for a sink with one phase.
 	newCommitters(context.Context, stream.CommitterContext, int) (*committers, error)
@@ -45,7 +46,7 @@ type laneContext struct {
 
 type jobParts[In, Out any] struct{ job Job[In, Out] }
 
-func (p jobParts[In, Out]) bounded() bool { return p.job.Source.Bounded() }
+func (p jobParts[In, Out]) bounded() (bool, error) { return ask(p.job.Source.Bounded) }
 
 func (p jobParts[In, Out]) commitsInTwoPhases() bool { return p.job.twoPhase() != nil }
 
@@ -110,9 +111,12 @@ func (w *worker[In, Out]) fit(ctx context.Context, job Job[In, Out], lc laneCont
 
 // release closes what had been made of a lane when making the rest failed.
 func (w *worker[In, Out]) release() {
-	guarded(w.reader.Close)
+	err := guarded(w.reader.Close)
 	if w.writer != nil {
-		guarded(w.writer.Close)
+		err = errors.Join(err, guarded(w.writer.Close))
+	}
+	if err != nil {
+		w.log.Warn("closing failed", "lane", w.index, "error", err)
 	}
 }
 

@@ -75,7 +75,11 @@ func start(ctx context.Context, name string, p parts, opts Options) (Result, err
 
 // check refuses jobs whose rows nobody would ever see.
 func (r *run) check() error {
-	if r.parts.bounded() || !r.parts.commitsInTwoPhases() || r.opts.Checkpoint.Every > 0 {
+	bounded, err := r.parts.bounded()
+	if err != nil {
+		return fmt.Errorf("job %q: %w", r.name, err)
+	}
+	if bounded || !r.parts.commitsInTwoPhases() || r.opts.Checkpoint.Every > 0 {
 		return nil
 	}
 	return fmt.Errorf("job %q: Options.Checkpoint.Every is 0, the source never ends, and the sink makes rows visible at checkpoints only: "+

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -202,70 +201,76 @@ func checkStop(t TB, h EngineHarness) {
 	}
 }
 
-// checkRestart has a source that fails twice, long after checkpoints were taken, and a commit that fails once.
+// checkRestart has every step fail once, in a process that lives on, and then several of them.
 func checkRestart(t TB, h EngineHarness) {
-	for _, lanes := range fewLanes {
-		var fetches, commits atomic.Int64
-		c := h.scene(t, story{source: ranged(small), sink: buffered, lanes: []int{lanes}, every: often})
+	for _, lanes := range []int{1, 3} {
+		for at := 1; h.survives(t, lanes, at); at += max(1, h.stride) {
+		}
+	}
+	for _, every := range []int{9, 16, 31} {
+		c := h.scene(t, story{source: ranged(small), sink: buffered, lanes: []int{2}, every: often})
+		var steps atomic.Int64
 		_, err := c.live(nil, func(run *EngineRun) {
-			run.Restarts = 5
-			run.Source = failingSource{run.Source, &fetches}
-			run.Sink = failingSink{run.Sink, run.Sink.(stream.TwoPhase), &commits}
+			run.Restarts = 20
+			run.Source = troubledSource{run.Source, func() bool { n := steps.Add(1); return n < 200 && n%int64(every) == 0 }}
 		})
 		if err != nil {
-			t.Fatalf("a run with %d lanes whose source failed twice and whose committer failed once: %v", lanes, err)
+			t.Fatalf("a run whose every %dth fetch failed for a while: %v", every, err)
 		}
-		c.exactly("after restarts", small.Items())
+		c.exactly("after several restarts", small.Items())
 	}
 }
 
-var errNow = errors.New("a fault of the suite")
+// survives has one step fail, before or after it is done, and reports whether there is such a step.
+func (h EngineHarness) survives(t TB, lanes, at int) bool {
+	t.Helper()
+	more := false
+	for _, mode := range []KillMode{Before, Unanswered} {
+		p := &Process{Trouble: at, Mode: mode}
+		c := h.scene(t, story{source: ranged(small), sink: buffered, lanes: []int{lanes}, every: often})
+		_, err := c.live(p, func(run *EngineRun) { run.Restarts = 3 })
+		steps := p.Steps()
+		if len(steps) < at {
+			break
+		}
+		more = true
+		when := fmt.Sprintf("with %d lanes and step %d, %s, failing %s", lanes, at, steps[at-1], mode)
+		if err != nil && len(steps) == 1 {
+			c.finish() // an engine need not insist where it could not even begin
+		} else if err != nil {
+			t.Fatalf("%s: %v", when, err)
+		}
+		if !c.exactly(when, small.Items()) {
+			t.Fatalf("steps: %v", steps)
+		}
+	}
+	return more
+}
 
-type failingSource struct {
+type troubledSource struct {
 	stream.Source[Item]
-	fetches *atomic.Int64
+	trouble func() bool
 }
 
-func (s failingSource) NewReader(ctx context.Context, rc stream.ReaderContext) (stream.Reader[Item], error) {
+func (s troubledSource) NewReader(ctx context.Context, rc stream.ReaderContext) (stream.Reader[Item], error) {
 	r, err := s.Source.NewReader(ctx, rc)
-	return failingReader{r, s.fetches}, err
+	return troubledReader{r, s.trouble}, err
 }
 
-type failingReader struct {
+type troubledReader struct {
 	stream.Reader[Item]
-	fetches *atomic.Int64
+	trouble func() bool
 }
 
-func (r failingReader) Fetch(ctx context.Context, b *stream.Batch[Item]) error {
-	if n := r.fetches.Add(1); n == 5 || n == 9 {
+func (r troubledReader) Fetch(ctx context.Context, b *stream.Batch[Item]) error {
+	if r.trouble() {
 		b.Reset()
 		return errNow
 	}
 	return r.Reader.Fetch(ctx, b)
 }
 
-type failingSink struct {
-	stream.Sink[Item]
-	stream.TwoPhase
-	commits *atomic.Int64
-}
-
-func (s failingSink) NewCommitter(ctx context.Context, cc stream.CommitterContext) (stream.Committer, error) {
-	c, err := s.TwoPhase.NewCommitter(ctx, cc)
-	return failingCommitter{c, s.commits}, err
-}
-
-type failingCommitter struct {
-	stream.Committer
-	commits *atomic.Int64
-}
-
-func (c failingCommitter) Commit(ctx context.Context, cs []stream.Committable) error {
-	if c.commits.Add(1) == 2 {
-		return errNow
-	}
-	return c.Committer.Commit(ctx, cs)
-}
+var errNow = errors.New("a fault of the suite")
 
 // checkError has a Func that fails at one row.
 func checkError(t TB, h EngineHarness) {
@@ -326,223 +331,6 @@ func checkEngineTally(t TB, h EngineHarness) {
 			return
 		}
 	}
-}
-
-// orderLog takes note of calls that come out of order.
-type orderLog struct {
-	mu     sync.Mutex // guards faults and finals
-	faults []string
-	finals []string // how the last flush of each writer went
-}
-
-func (l *orderLog) fault(format string, args ...any) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.faults = append(l.faults, fmt.Sprintf(format, args...))
-}
-
-func checkCallOrder(t TB, h EngineHarness) {
-	for _, lanes := range fewLanes {
-		log := &orderLog{}
-		c := h.scene(t, story{source: ranged(small), sink: buffered, lanes: []int{lanes}, every: often})
-		_, err := c.live(nil, func(run *EngineRun) {
-			run.Source = orderedSource{run.Source, log}
-			run.Sink = orderedSink{run.Sink, run.Sink.(stream.TwoPhase), log}
-		})
-		if err != nil {
-			t.Fatalf("run: %v", err)
-		}
-		for _, f := range log.faults {
-			t.Errorf("%d lanes: %s", lanes, f)
-		}
-	}
-}
-
-func checkFinalFlag(t TB, h EngineHarness) {
-	log := &orderLog{}
-	stop := make(chan struct{})
-	endless := small
-	endless.Endless = true
-	for _, src := range []Ranges{small, endless} {
-		c := h.scene(t, story{source: ranged(src), sink: buffered, lanes: []int{2}, every: often})
-		_, err := c.live(nil, func(run *EngineRun) {
-			run.Sink = orderedSink{run.Sink, run.Sink.(stream.TwoPhase), log}
-			run.Stop = stop
-			if src.Endless {
-				time.AfterFunc(3*often, func() { close(stop) })
-			}
-		})
-		if err != nil {
-			t.Fatalf("run: %v", err)
-		}
-	}
-	if want := []string{"final", "final", "final", "final"}; !slices.Equal(log.finals, want) {
-		t.Errorf("the last flushes of four writers were %v, want all final, and no others", log.finals)
-	}
-}
-
-// sequence holds one part to its order of calls: one at a time, and some only after others.
-type sequence struct {
-	log  *orderLog
-	part string
-	busy atomic.Bool
-	last string
-}
-
-// call notes a call that may only follow one of after.
-func (s *sequence) call(name string, after ...string) (done func()) {
-	if !s.busy.CompareAndSwap(false, true) {
-		s.log.fault("%s: %s while another call is under way", s.part, name)
-		return func() {}
-	}
-	if !slices.Contains(after, s.last) {
-		s.log.fault("%s: %s after %s", s.part, name, s.last)
-	}
-	s.last = name
-	return func() { s.busy.Store(false) }
-}
-
-type orderedSource struct {
-	stream.Source[Item]
-	log *orderLog
-}
-
-func (s orderedSource) NewEnumerator(ctx context.Context, ec stream.EnumeratorContext) (stream.Enumerator, error) {
-	e, err := s.Source.NewEnumerator(ctx, ec)
-	return &orderedEnumerator{e, &sequence{log: s.log, part: "enumerator", last: "new"}}, err
-}
-
-func (s orderedSource) NewReader(ctx context.Context, rc stream.ReaderContext) (stream.Reader[Item], error) {
-	r, err := s.Source.NewReader(ctx, rc)
-	return &orderedReader{r, &sequence{log: s.log, part: "reader", last: "new"}}, err
-}
-
-type orderedEnumerator struct {
-	stream.Enumerator
-	seq *sequence
-}
-
-func (e *orderedEnumerator) Next(lane int) (stream.Split, error) {
-	defer e.seq.call("Next", "new", "Next", "Snapshot")()
-	return e.Enumerator.Next(lane)
-}
-
-func (e *orderedEnumerator) Snapshot() ([]byte, error) {
-	defer e.seq.call("Snapshot", "new", "Next", "Snapshot")()
-	return e.Enumerator.Snapshot()
-}
-
-func (e *orderedEnumerator) Close() error {
-	defer e.seq.call("Close", "new", "Next", "Snapshot", "Close")()
-	return e.Enumerator.Close()
-}
-
-type orderedReader struct {
-	stream.Reader[Item]
-	seq *sequence
-}
-
-func (r *orderedReader) Open(ctx context.Context, s stream.Split) error {
-	defer r.seq.call("Open", "new", "end")()
-	return r.Reader.Open(ctx, s)
-}
-
-func (r *orderedReader) Fetch(ctx context.Context, b *stream.Batch[Item]) error {
-	defer r.seq.call("Fetch", "Open", "Fetch")()
-	err := r.Reader.Fetch(ctx, b)
-	if err == io.EOF {
-		r.seq.last = "end"
-	}
-	return err
-}
-
-func (r *orderedReader) Close() error {
-	defer r.seq.call("Close", "new", "Open", "Fetch", "end", "Close")()
-	return r.Reader.Close()
-}
-
-type orderedSink struct {
-	stream.Sink[Item]
-	stream.TwoPhase
-	log *orderLog
-}
-
-func (s orderedSink) NewWriter(ctx context.Context, wc stream.WriterContext) (stream.Writer[Item], error) {
-	w, err := s.Sink.NewWriter(ctx, wc)
-	return &orderedWriter{Writer: w, seq: &sequence{log: s.log, part: "writer", last: "new"}}, err
-}
-
-func (s orderedSink) NewCommitter(ctx context.Context, cc stream.CommitterContext) (stream.Committer, error) {
-	c, err := s.TwoPhase.NewCommitter(ctx, cc)
-	return &orderedCommitter{c, &sequence{log: s.log, part: "committer", last: "new"}}, err
-}
-
-type orderedWriter struct {
-	stream.Writer[Item]
-	seq        *sequence
-	flushes    string // what the flushes were, the last one
-	checkpoint int64
-}
-
-func (w *orderedWriter) Write(ctx context.Context, r *stream.Record[Item]) error {
-	defer w.seq.call("Write", "new", "Write", "Snapshot")()
-	if w.flushes == "final" {
-		w.seq.log.fault("writer: Write after the final flush")
-	}
-	return w.Writer.Write(ctx, r)
-}
-
-func (w *orderedWriter) Flush(ctx context.Context, final bool) error {
-	defer w.seq.call("Flush", "new", "Write", "Snapshot")()
-	switch {
-	case w.flushes == "final":
-		w.flushes = "more than one final"
-	case final:
-		w.flushes = "final"
-	default:
-		w.flushes = "not final"
-	}
-	return w.Writer.Flush(ctx, final)
-}
-
-func (w *orderedWriter) Prepare(ctx context.Context) ([]stream.Committable, error) {
-	defer w.seq.call("Prepare", "Flush")()
-	return w.Writer.Prepare(ctx)
-}
-
-func (w *orderedWriter) Snapshot(ctx context.Context, checkpoint int64) ([]stream.State, error) {
-	defer w.seq.call("Snapshot", "Prepare")()
-	if checkpoint <= w.checkpoint {
-		w.seq.log.fault("writer: Snapshot for checkpoint %d after that for %d", checkpoint, w.checkpoint)
-	}
-	w.checkpoint = checkpoint
-	return w.Writer.Snapshot(ctx, checkpoint)
-}
-
-func (w *orderedWriter) Close() error {
-	defer w.seq.call("Close", "new", "Write", "Snapshot")()
-	w.seq.log.mu.Lock()
-	w.seq.log.finals = append(w.seq.log.finals, w.flushes)
-	w.seq.log.mu.Unlock()
-	return w.Writer.Close()
-}
-
-type orderedCommitter struct {
-	stream.Committer
-	seq *sequence
-}
-
-func (c *orderedCommitter) Commit(ctx context.Context, cs []stream.Committable) error {
-	defer c.seq.call("Commit", "new", "Commit")()
-	if len(cs) == 0 {
-		c.seq.log.fault("committer: Commit of nothing")
-	}
-	return c.Committer.Commit(ctx, cs)
-}
-
-func (c *orderedCommitter) Close() error {
-	defer c.seq.call("Close", "new", "Commit", "Close")()
-	return c.Committer.Close()
 }
 
 // checkScope counts the committers that work: one where the sink wants one.

@@ -17,6 +17,9 @@ type Process struct {
 	// Mode says on which side of that step.
 	Mode KillMode
 
+	// Trouble is the number of a step that fails, on the side Mode says, without killing the process; 0 is none.
+	Trouble int
+
 	mu    sync.Mutex // guards the fields below
 	steps []string
 	dead  bool
@@ -40,8 +43,12 @@ func (m KillMode) String() string { return [...]string{"before", "unanswered", "
 // KillModes are all of them.
 var KillModes = []KillMode{Before, Unanswered, After}
 
-// ErrKilled is what a dead process gets.
-var ErrKilled = errors.New("the process is dead")
+var (
+	// ErrKilled is what a dead process gets.
+	ErrKilled = errors.New("the process is dead")
+	// ErrTrouble is what a step in trouble answers.
+	ErrTrouble = errors.New("the step failed")
+)
 
 // Context is a context that ends when the process dies, and its cancel function.
 func (p *Process) Context(parent context.Context) (context.Context, context.CancelFunc) {
@@ -75,7 +82,13 @@ func (p *Process) Step(name string, do func() error) error {
 	if !alive {
 		return ErrKilled
 	}
+	if number == p.Trouble && p.Mode == Before {
+		return ErrTrouble
+	}
 	err := do()
+	if number == p.Trouble {
+		err = ErrTrouble
+	}
 	return p.end(number, err)
 }
 
