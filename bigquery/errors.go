@@ -14,7 +14,7 @@ type AppendError = storagewrite.AppendError
 // Kind is the class of a failed append.
 type Kind = storagewrite.Kind
 
-// The kinds of failures. Which codes and details belong to which is in docs/reference/errors.md.
+// The kinds of failures.
 const (
 	KindTransient      = storagewrite.KindTransient
 	KindRows           = storagewrite.KindRows

@@ -24,7 +24,7 @@ const unaryTimeout = time.Minute
 type service struct {
 	connection gcp.Connection
 
-	mu        sync.Mutex // guards what follows
+	mu        sync.Mutex // guards what follows; held while a client is opened, which reads credentials
 	write     *bqstorage.BigQueryWriteClient
 	rest      *gcp.REST
 	locations map[datasetKey]string // datasets never move
@@ -92,7 +92,8 @@ func (s *service) client(ctx context.Context) (*bqstorage.BigQueryWriteClient, e
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.write == nil {
-		w, err := s.connection.WriteClient(ctx)
+		// Some credentials keep the context for as long as they refresh their token.
+		w, err := s.connection.WriteClient(context.WithoutCancel(ctx))
 		if err != nil {
 			return nil, err
 		}
@@ -106,7 +107,7 @@ func (s *service) admin(ctx context.Context) (*gcp.REST, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.rest == nil {
-		r, err := s.connection.REST(ctx)
+		r, err := s.connection.REST(context.WithoutCancel(ctx))
 		if err != nil {
 			return nil, err
 		}
