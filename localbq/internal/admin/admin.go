@@ -137,16 +137,26 @@ func (d *Deps) nextBarrier(w http.ResponseWriter, r *http.Request) {
 	answer(w, b)
 }
 
+// releaseBarrier lets a held call go on; with ?gone=true it first waits for the caller to have hung up, as a killed one has.
 func (d *Deps) releaseBarrier(w http.ResponseWriter, r *http.Request) {
+	var b *fault.Barrier
 	id, err := strconv.ParseInt(r.PathValue("id"), 10, 64)
 	if err == nil {
-		err = d.Faults.ReleaseBarrier(id)
+		b, err = d.Faults.HeldAt(id)
 	}
 	if err != nil {
 		refuse(w, http.StatusNotFound, err)
 		return
 	}
-	answer(w, struct{}{})
+	if r.URL.Query().Get("gone") == "true" {
+		select {
+		case <-b.Gone():
+		case <-r.Context().Done():
+			return
+		}
+	}
+	b.Release()
+	answer(w, b)
 }
 
 func (d *Deps) now(w http.ResponseWriter, _ *http.Request) {

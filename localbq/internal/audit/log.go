@@ -162,12 +162,15 @@ func (e *Event) Update(change func(*Record)) {
 	change(e.record)
 }
 
+// Sending says that the answer is about to leave: a client that has it finds it so in the log.
+func (e *Event) Sending() { e.Update(func(r *Record) { r.Fate = Sent }) }
+
 // Done completes the record.
 func (e *Event) Done(fate Fate) {
 	l := e.log
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	e.record.Fate = fate
+	e.record.Fate, e.record.done = fate, true
 	l.bytes += e.record.size()
 	if l.file != nil {
 		l.write(e.record)
@@ -199,7 +202,7 @@ func (l *Log) write(r *Record) {
 
 // trim forgets the oldest complete records while there are too many; l.mu is held.
 func (l *Log) trim() {
-	for l.bytes > l.options.MaxBytes && len(l.records) > 0 && l.records[0].Fate != Pending {
+	for l.bytes > l.options.MaxBytes && len(l.records) > 0 && l.records[0].done {
 		l.bytes -= l.records[0].size()
 		l.records[0] = nil
 		l.records = l.records[1:]
@@ -247,7 +250,7 @@ func (l *Log) Flush() error {
 		return nil
 	}
 	for _, r := range l.records {
-		if r.Fate == Pending && r.Effect != None {
+		if !r.done && r.Effect != None {
 			l.write(r)
 		}
 	}

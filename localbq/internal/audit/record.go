@@ -61,6 +61,8 @@ type Record struct {
 	Rules  []string `json:"rules,omitempty"` // fault rules that fired
 	// Note says what there is to say about an event that is no call: a window drawn, a recovery.
 	Note string `json:"note,omitempty"`
+
+	done bool // nothing will change any more
 }
 
 // Acked reports whether the client was told of a success.

@@ -14,18 +14,22 @@ type Barrier struct {
 	Call  Call   `json:"call"`
 
 	rules    *Rules
+	gone     <-chan struct{}
 	released chan struct{}
 }
 
+// Gone is closed once the caller has hung up. A call that is released at phase receive after that is not carried out.
+func (b *Barrier) Gone() <-chan struct{} { return b.gone }
+
 // barrier holds the calling goroutine until the barrier is released.
-func (r *Rules) barrier(a *armed, phase Phase, c Call) {
+func (r *Rules) barrier(ctx context.Context, a *armed, phase Phase, c Call) {
 	r.mu.Lock()
 	if r.closed {
 		r.mu.Unlock()
 		return
 	}
 	r.nextID++
-	b := &Barrier{ID: r.nextID, Rule: a.Name, Phase: phase, Call: c, rules: r, released: make(chan struct{})}
+	b := &Barrier{ID: r.nextID, Rule: a.Name, Phase: phase, Call: c, rules: r, gone: ctx.Done(), released: make(chan struct{})}
 	r.barriers[b.ID] = b
 	r.waiting = append(r.waiting, b)
 	close(r.arrived)
@@ -51,16 +55,15 @@ func (b *Barrier) Release() {
 	b.release()
 }
 
-// ReleaseBarrier releases a barrier by its id.
-func (r *Rules) ReleaseBarrier(id int64) error {
+// HeldAt finds a barrier by its id.
+func (r *Rules) HeldAt(id int64) (*Barrier, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	b := r.barriers[id]
 	if b == nil {
-		return fmt.Errorf("no call is held at barrier %d", id)
+		return nil, fmt.Errorf("no call is held at barrier %d", id)
 	}
-	b.release()
-	return nil
+	return b, nil
 }
 
 // NextBarrier waits for a held call that nobody has been told of yet, the one held longest first.

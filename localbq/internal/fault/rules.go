@@ -242,6 +242,6 @@ func (r *Rules) hold(ctx context.Context, a *armed, phase Phase, c Call) {
 		}
 	}
 	if a.Action.Barrier {
-		r.barrier(a, phase, c)
+		r.barrier(ctx, a, phase, c)
 	}
 }

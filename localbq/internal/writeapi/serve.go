@@ -121,6 +121,7 @@ func (c *connection) send(call storagepb.BigQueryWrite_AppendRowsServer, about f
 		return o.end.Err()
 	}
 	o.response.WriteStream = about.Stream
+	c.event.Sending()
 	if err := call.Send(o.response); err != nil {
 		c.event.Done(audit.Cut)
 		return err
