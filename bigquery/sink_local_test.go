@@ -368,6 +368,82 @@ func TestSinkSurvivesFaults(t *testing.T) {
 	})
 }
 
+// Everything that can go wrong on the way does, again and again. Rows may arrive twice and may not be lost.
+func TestNoRowIsLost(t *testing.T) {
+	t.Parallel()
+	l := startLocal(t, localbq.Config{Seed: 1})
+	rule := func(name string, every int, a localbq.FaultAction) localbq.Fault {
+		match := localbq.FaultMatch{Service: "write", Method: "AppendRows", Every: every}
+		return localbq.Fault{Name: name, Match: match, Action: a, Count: localbq.FaultAlways}
+	}
+	coded := func(code, detail string) localbq.FaultAction {
+		return localbq.FaultAction{Status: &localbq.FaultStatus{Code: code, StorageError: detail}}
+	}
+	err := l.Faults().Add(
+		rule("unavailable", 17, coded("UNAVAILABLE", "")),
+		rule("unknown", 19, coded("UNKNOWN", "")),
+		rule("exhausted", 23, coded("RESOURCE_EXHAUSTED", "")),
+		rule("masked", 29, coded("PERMISSION_DENIED", "")),
+		rule("stale", 31, coded("INVALID_ARGUMENT", "INVALID_STREAM_STATE")),
+		rule("lost", 61, localbq.FaultAction{LoseAck: true}), // this one and the next cost a reconnect
+		rule("reset", 67, localbq.FaultAction{Reset: true}),
+		localbq.Fault{Name: "rest", Match: localbq.FaultMatch{Service: "rest", Every: 2},
+			Action: localbq.FaultAction{HTTP: &localbq.FaultHTTP{Code: 503, Reason: "backendError"}}, Count: localbq.FaultAlways},
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := quick
+	o.MaxAppendBytes, o.MaxBufferedBytes, o.RecoveryMaxAttempts = 100, 2000, 1000
+	first := l.lane(t, SinkOptions{DefaultStream: o})
+	second := newLane(t, first.sink)
+	const each = 600
+	var running sync.WaitGroup
+	for i, w := range []*lane{first, second} {
+		running.Go(func() {
+			for n := range each {
+				if err := w.writer.Write(t.Context(), &stream.Record[[]byte]{Value: eventDoc(each*i + n)}); err != nil {
+					t.Error(err)
+					return
+				}
+				if n%200 == 199 {
+					if err := w.writer.Flush(t.Context(), false); err != nil {
+						t.Error(err)
+						return
+					}
+				}
+			}
+		})
+	}
+	running.Wait()
+	seen := map[int]bool{}
+	for i := range 3 {
+		name := fmt.Sprintf("d.t%d", i)
+		for _, id := range ids(t, l.Instance, name) {
+			seen[id] = true
+		}
+		lost, err := l.Audit().AckedNotVisible(name)
+		if err != nil || len(lost) > 0 {
+			t.Errorf("%s: acknowledged and not there: %v, %v", name, lost, err)
+		}
+	}
+	if len(seen) != 2*each {
+		t.Errorf("%d rows of %d arrived", len(seen), 2*each)
+	}
+	var rows int64
+	for _, r := range first.sink.Report() {
+		rows += r.Rows
+	}
+	if rows != 2*each {
+		t.Errorf("the report has %d rows", rows)
+	}
+	for _, r := range l.Faults().List() {
+		if r.Fired == 0 {
+			t.Errorf("rule %s never fired", r.Name)
+		}
+	}
+}
+
 func TestLanesShareConnections(t *testing.T) {
 	t.Parallel()
 	l := startLocal(t, localbq.Config{})
