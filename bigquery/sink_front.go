@@ -15,21 +15,18 @@ import (
 // front is the part of a lane that knows what a record is: it finds the table and makes the row. It belongs to one lane.
 type front[T any] struct {
 	to       Resolver[T]
-	fixed    table.Destination // of all records, zero where they differ
+	single   bool // all records go to one table
 	rows     row.Serializer[T]
 	original func(*stream.Record[T]) []byte
 }
 
 func (s *Sink[T]) front() front[T] {
-	fixed, _ := destination(s.to)
-	return front[T]{laneResolver(s.to), fixed, s.rows, s.original}
+	_, single := destination(s.to)
+	return front[T]{laneResolver(s.to), single, s.rows, s.original}
 }
 
 // resolve finds the table of a record.
 func (f *front[T]) resolve(ctx context.Context, r *stream.Record[T]) (table.Destination, error) {
-	if f.fixed.Table != "" {
-		return f.fixed, nil
-	}
 	dst, err := f.to.Resolve(ctx, r)
 	if err == nil && dst == (table.Destination{}) {
 		err = ErrNilResolution

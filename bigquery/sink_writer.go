@@ -29,30 +29,43 @@ func (w *sinkWriter[T]) Write(ctx context.Context, r *stream.Record[T]) error {
 	if err := w.core.Enter(ctx); err != nil {
 		return err
 	}
-	dst, err := w.resolve(ctx, r)
-	if err != nil {
-		f, err := w.unresolved(r, err)
-		if err != nil {
+	t := w.last
+	if t == nil || !w.single {
+		var err error
+		if t, err = w.target(ctx, r); t == nil || err != nil {
 			return err
 		}
-		return w.core.Reject(ctx, nil, f)
 	}
-	t := w.last
-	if t == nil || t.Destination() != dst {
-		if t, err = w.core.Target(dst); err != nil {
-			return &stream.PositionError{At: r.At.Location(), Err: err}
-		}
-		w.last = t
-	}
-	buf, err := w.encode(w.core.Log(), w.core.Begin(t), dst, r.Value)
+	buf, err := w.encode(w.core.Log(), w.core.Begin(t), t.Destination(), r.Value)
 	switch {
 	case err == nil:
-		return w.core.Commit(ctx, t, buf, r.At, w.kept(r))
+		return w.core.Commit(ctx, t, buf, &r.At, w.kept(r))
 	case skipped(err):
 		w.core.Skip()
 		return nil
 	}
 	return w.core.Reject(ctx, t, w.failed(r, err))
+}
+
+// target finds the record's table; nil without an error is a record that belongs to none and was handed to the failure
+// handler.
+func (w *sinkWriter[T]) target(ctx context.Context, r *stream.Record[T]) (*storagewrite.Target, error) {
+	dst, err := w.resolve(ctx, r)
+	if err != nil {
+		f, err := w.unresolved(r, err)
+		if err != nil {
+			return nil, err
+		}
+		return nil, w.core.Reject(ctx, nil, f)
+	}
+	if w.last == nil || w.last.Destination() != dst {
+		t, err := w.core.Target(dst)
+		if err != nil {
+			return nil, &stream.PositionError{At: r.At.Location(), Err: err}
+		}
+		w.last = t
+	}
+	return w.last, nil
 }
 
 // kept is the record's original where the core keeps originals.

@@ -56,7 +56,8 @@ func (b *batch) without(bad map[int]bool, buffers *bufferCache) *batch {
 		}
 		left.push(row)
 		if len(b.from.positions) > 0 {
-			left.from.add(b.from.at(i))
+			at := b.from.at(i)
+			left.from.add(&at)
 		}
 		if len(b.from.ends) > 0 {
 			left.from.keep(b.from.original(i))

@@ -114,7 +114,7 @@ func (w *Writer) adopt(ctx context.Context, t *Target, s *schema) error {
 // add adds one row that is encoded already.
 func (w *Writer) add(ctx context.Context, t *Target, row []byte) error {
 	if t.overhead+frameBytes(len(row))+len(row) > maxRequestBytes {
-		return w.tooLong(ctx, t, row, stream.Position{}, nil)
+		return w.tooLong(ctx, t, row, &stream.Position{}, nil)
 	}
 	buf := append(w.Begin(t), row...)
 	if !t.pending.room(len(row), w.cfg.Options.MaxAppendBytes, t.overhead) {
@@ -123,6 +123,6 @@ func (w *Writer) add(ctx context.Context, t *Target, row []byte) error {
 			return err
 		}
 	}
-	w.seal(t, buf, stream.Position{}, nil)
+	w.seal(t, buf, &stream.Position{}, nil)
 	return w.limit(ctx)
 }

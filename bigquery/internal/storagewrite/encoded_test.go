@@ -152,7 +152,7 @@ func TestOrigins(t *testing.T) {
 		if i/3%2 == 1 {
 			split = "b"
 		}
-		o.add(stream.Position{Split: split, Row: int64(100 * i)})
+		o.add(&stream.Position{Split: split, Row: int64(100 * i)})
 		text := ""
 		if i != 4 {
 			text = fmt.Sprint("record ", i)
@@ -171,7 +171,7 @@ func TestOrigins(t *testing.T) {
 		t.Error("a record without an original has one")
 	}
 	o.reset()
-	o.add(stream.Position{Split: "c", Row: 1})
+	o.add(&stream.Position{Split: "c", Row: 1})
 	if got := o.at(0).String(); got != "c@1" || o.original(0) != nil {
 		t.Errorf("after a reset: %s %q", got, o.original(0))
 	}

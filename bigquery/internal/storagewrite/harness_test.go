@@ -289,7 +289,7 @@ func (b *bench) writeTo(dst table.Destination, rows ...string) error {
 		if err != nil {
 			return err
 		}
-		at := stream.Position{Split: "f", Row: int64(i)}
+		at := &stream.Position{Split: "f", Row: int64(i)}
 		if err := b.w.Commit(b.Context(), t, append(b.w.Begin(t), row...), at, []byte("<"+row+">")); err != nil {
 			return err
 		}

@@ -18,7 +18,7 @@ type originRun struct {
 	locator stream.Locator
 }
 
-func (o *origins) add(at stream.Position) {
+func (o *origins) add(at *stream.Position) {
 	// A split has one locator; whether there is one is all that is compared, since locators need not be comparable.
 	if n := len(o.runs); n == 0 || o.runs[n-1].split != at.Split || (o.runs[n-1].locator == nil) != (at.Locator == nil) {
 		o.runs = append(o.runs, originRun{len(o.positions), at.Split, at.Locator})

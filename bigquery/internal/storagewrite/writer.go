@@ -169,7 +169,7 @@ func (w *Writer) newBatch(t *Target) *batch {
 
 // Commit adds the row that was appended to what Begin returned. original is what the record was read as, nil when it
 // cannot say; it is copied when originals are kept.
-func (w *Writer) Commit(ctx context.Context, t *Target, buf []byte, at stream.Position, original []byte) error {
+func (w *Writer) Commit(ctx context.Context, t *Target, buf []byte, at *stream.Position, original []byte) error {
 	row := buf[t.start+1+t.guess:]
 	if t.schema == nil {
 		if err := w.describe(t); err != nil {
@@ -196,7 +196,7 @@ func (w *Writer) Commit(ctx context.Context, t *Target, buf []byte, at stream.Po
 }
 
 // seal makes the row at the end of buf part of the pending batch.
-func (w *Writer) seal(t *Target, buf []byte, at stream.Position, original []byte) {
+func (w *Writer) seal(t *Target, buf []byte, at *stream.Position, original []byte) {
 	b := t.pending
 	length := len(buf) - (t.start + 1 + t.guess)
 	buf, t.guess = endRow(buf, t.start, t.guess)
@@ -305,7 +305,7 @@ func (w *Writer) Reject(ctx context.Context, t *Target, r *stream.FailedRecord) 
 	return w.reject(ctx, &t.place, r)
 }
 
-func (w *Writer) tooLong(ctx context.Context, t *Target, row []byte, at stream.Position, original []byte) error {
+func (w *Writer) tooLong(ctx context.Context, t *Target, row []byte, at *stream.Position, original []byte) error {
 	err := fmt.Errorf("encoded row is %d bytes long: expected at most %d, and with its schema a request of at most %d",
 		len(row), MaxRowBytes, maxRequestBytes)
 	return w.Reject(ctx, t, &stream.FailedRecord{Reason: err.Error(), Err: err, Row: row, Original: original, At: at.Location()})
