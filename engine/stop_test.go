@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/millrace-dev/millrace/engine"
+	"github.com/millrace-dev/millrace/engine/enginetest"
 	"github.com/millrace-dev/millrace/stream"
 	"github.com/millrace-dev/millrace/stream/streamtest"
 )
@@ -201,4 +202,46 @@ func TestFinalCheckpointIsTriedAgain(t *testing.T) {
 			t.Errorf("%d messages are not acknowledged", left)
 		}
 	})
+}
+
+// TestOnePutAtATime though storing takes longer than the interval between checkpoints, at the end too.
+func TestOnePutAtATime(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *story) {
+		storing := false
+		s.opts.Checkpoint.Store = faultyStore{s.store, func(ctx context.Context, job string, id int64, data []byte) error {
+			if storing {
+				t.Errorf("checkpoint %d is stored while another one is", id)
+			}
+			storing = true
+			defer func() { storing = false }()
+			time.Sleep(70 * time.Millisecond)
+			return s.store.Put(ctx, job, id, data)
+		}}
+		if r := s.finish(); r.Outcome != engine.Finished || r.Checkpoints < 3 {
+			t.Errorf("the result is %+v", r)
+		}
+		s.sees(numbers.Items())
+	})
+}
+
+// TestNoWakeIsLost asks for savepoints as fast as they come, of a lane that waits for rows: an acknowledgement and the
+// next barrier meet it at once, again and again. A barrier that did not wake it would wait for ever.
+func TestNoWakeIsLost(t *testing.T) {
+	h := &engine.Handle{}
+	done := make(chan error, 1)
+	go func() {
+		_, err := engine.Run(t.Context(), engine.Job[item, item]{
+			Name: "waiting", Source: streamtest.Ranges{Splits: 1, Rows: 1, Endless: true}, Sink: streamtest.Direct{World: streamtest.NewWorld()},
+		}, engine.Options{Lanes: 1, Handle: h, Checkpoint: engine.Checkpointing{Store: &enginetest.Memory{}}})
+		done <- err
+	}()
+	for i := range 2000 {
+		if _, err := h.Savepoint(t.Context()); err != nil {
+			t.Fatalf("savepoint %d: %v", i+1, err)
+		}
+	}
+	h.Stop()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
 }
