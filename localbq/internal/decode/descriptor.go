@@ -14,7 +14,7 @@ import (
 // fileName is the file the service pretends the writer's descriptor was declared in; messages name it.
 const fileName = "BqMessage.proto"
 
-// maxDepth is how deep messages may nest, as the columns they feed.
+// maxDepth is how deep messages may nest in the row, as the columns they feed.
 const maxDepth = 15
 
 // message is one message type of a writer's descriptor with its references resolved.

@@ -100,7 +100,7 @@ func (c *compiler) node(m *message, columns []*schema.Field, vectors []vector, p
 	if slices.Contains(above, m) {
 		return nil, invalidProto("%s contains itself.", m.name)
 	}
-	if len(above) >= maxDepth {
+	if len(above) > maxDepth {
 		return nil, invalidProto("%s is nested deeper than %d levels.", m.name, maxDepth)
 	}
 	above = append(above[:len(above):len(above)], m)

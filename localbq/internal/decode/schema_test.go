@@ -136,7 +136,7 @@ func TestColumns(t *testing.T) {
 	})
 	t.Run("nested deeper than 15 levels", func(t *testing.T) {
 		for depth, ok := range map[int]bool{15: true, 16: false} {
-			d, s := deep(depth)
+			d, s := deep(depth + 1)
 			_, err := Compile(d, "t", s)
 			if (err == nil) != ok {
 				t.Errorf("%d levels: %v", depth, err)

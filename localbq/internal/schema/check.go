@@ -11,7 +11,7 @@ import (
 // Limits of a table definition (BigQuery documentation, "Quotas and limits", "Schemas").
 const (
 	maxColumns    = 10_000
-	maxDepth      = 15
+	maxDepth      = 15  // RECORD columns within one another
 	maxNameLength = 300 // characters
 	refusedRunes  = "!\"$()*,./;?@[\\]^`{}~"
 )
@@ -41,9 +41,10 @@ func (d *Definition) Check() error {
 // Check refuses columns that BigQuery would refuse: names, members, and options that do not fit their types.
 func (s *Schema) Check() error {
 	count := 0
-	return checkFields(s.Fields, "", 1, &count)
+	return checkFields(s.Fields, "", 0, &count)
 }
 
+// checkFields checks the columns inside of depth RECORD columns.
 func checkFields(fields []*Field, parent string, depth int, count *int) error {
 	if depth > maxDepth {
 		return invalid("Field %s is nested too deeply: at most %d levels of nesting are allowed", parent, maxDepth)
@@ -64,6 +65,9 @@ func checkFields(fields []*Field, parent string, depth int, count *int) error {
 		}
 		if err := f.check(path); err != nil {
 			return err
+		}
+		if f.Type != Struct {
+			continue
 		}
 		if err := checkFields(f.Fields, path, depth+1, count); err != nil {
 			return err

@@ -2,6 +2,7 @@ package writeapi
 
 import (
 	"errors"
+	"slices"
 
 	"cloud.google.com/go/bigquery/storage/apiv1/storagepb"
 	"google.golang.org/grpc/mem"
@@ -48,8 +49,22 @@ func (r *request) free() {
 
 var errParse = errors.New("AppendRowsRequest is not a valid protocol buffer message")
 
-// fields walks a message; each gets the number of a field and its value, as a number or as bytes.
-func fields(b []byte, each func(number protowire.Number, bits uint64, data []byte) error) error {
+// Tags of the fields that are read, wire type included: a field of another wire type is unknown, as it is to the protobuf
+// library. The messages are AppendRowsRequest, its ProtoData, ProtoSchema, ProtoRows, Int64Value, and a map's entry.
+const (
+	firstBytes   = 1<<3 | uint64(protowire.BytesType)
+	firstVarint  = 1<<3 | uint64(protowire.VarintType)
+	secondBytes  = 2<<3 | uint64(protowire.BytesType)
+	secondVarint = 2<<3 | uint64(protowire.VarintType)
+	fourthBytes  = 4<<3 | uint64(protowire.BytesType)
+	fifthBytes   = 5<<3 | uint64(protowire.BytesType)
+	sixthBytes   = 6<<3 | uint64(protowire.BytesType)
+	seventhBytes = 7<<3 | uint64(protowire.BytesType)
+	eighthVarint = 8<<3 | uint64(protowire.VarintType)
+)
+
+// fields walks a message; each gets the tag of a field and its value, as a number or as bytes.
+func fields(b []byte, each func(tag, bits uint64, data []byte) error) error {
 	for len(b) > 0 {
 		number, wire, n := protowire.ConsumeTag(b)
 		if n < 0 {
@@ -63,39 +78,37 @@ func fields(b []byte, each func(number protowire.Number, bits uint64, data []byt
 			bits, n = protowire.ConsumeVarint(b)
 		case protowire.BytesType:
 			data, n = protowire.ConsumeBytes(b)
-		default: // no field of these messages has another type
+		default: // no field that is read has another type
 			n = protowire.ConsumeFieldValue(number, wire, b)
-			number = 0
 		}
 		if n < 0 {
 			return errParse
 		}
 		b = b[n:]
-		if err := each(number, bits, data); err != nil {
+		if err := each(protowire.EncodeTag(number, wire), bits, data); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// parse reads the message (storage.proto, AppendRowsRequest).
 func (r *request) parse(b []byte) error {
-	return fields(b, func(number protowire.Number, bits uint64, data []byte) error {
-		switch number {
-		case 1:
+	return fields(b, func(tag, bits uint64, data []byte) error {
+		switch tag {
+		case firstBytes:
 			r.stream = string(data)
-		case 2:
+		case secondBytes:
 			return r.parseOffset(data)
-		case 4:
+		case fourthBytes:
 			r.proto = true
 			return r.parseProtoData(data)
-		case 5:
+		case fifthBytes:
 			r.arrow = true
-		case 6:
+		case sixthBytes:
 			r.traceID = string(data)
-		case 7:
+		case seventhBytes:
 			return r.parseMissing(data)
-		case 8:
+		case eighthVarint:
 			r.missing = storagepb.AppendRowsRequest_MissingValueInterpretation(bits)
 		}
 		return nil
@@ -103,9 +116,11 @@ func (r *request) parse(b []byte) error {
 }
 
 func (r *request) parseOffset(b []byte) error {
-	r.offset = new(int64)
-	return fields(b, func(number protowire.Number, bits uint64, _ []byte) error {
-		if number == 1 {
+	if r.offset == nil {
+		r.offset = new(int64)
+	}
+	return fields(b, func(tag, bits uint64, _ []byte) error {
+		if tag == firstVarint {
 			*r.offset = int64(bits)
 		}
 		return nil
@@ -113,18 +128,27 @@ func (r *request) parseOffset(b []byte) error {
 }
 
 func (r *request) parseProtoData(b []byte) error {
-	return fields(b, func(number protowire.Number, _ uint64, data []byte) error {
-		switch number {
-		case 1:
+	return fields(b, func(tag, _ uint64, data []byte) error {
+		switch tag {
+		case firstBytes:
 			r.schemaSent = true
-			return fields(data, func(number protowire.Number, _ uint64, data []byte) error {
-				if number == 1 {
-					r.descriptor = data
-				}
-				return nil
-			})
-		case 2:
+			return r.parseWriterSchema(data)
+		case secondBytes:
 			return r.parseRows(data)
+		}
+		return nil
+	})
+}
+
+// parseWriterSchema takes the descriptor. Should it come in parts, their bytes one behind the other are the whole.
+func (r *request) parseWriterSchema(b []byte) error {
+	return fields(b, func(tag, _ uint64, data []byte) error {
+		switch {
+		case tag != firstBytes:
+		case r.descriptor == nil:
+			r.descriptor = data
+		default:
+			r.descriptor = slices.Concat(r.descriptor, data)
 		}
 		return nil
 	})
@@ -132,8 +156,7 @@ func (r *request) parseProtoData(b []byte) error {
 
 // parseRows is the hot loop: ProtoRows has one repeated field, of one-byte tag.
 func (r *request) parseRows(b []byte) error {
-	const tag = 1<<3 | byte(protowire.BytesType)
-	for len(b) > 0 && b[0] == tag {
+	for len(b) > 0 && b[0] == byte(firstBytes) {
 		row, n := protowire.ConsumeBytes(b[1:])
 		if n < 0 {
 			return errParse
@@ -141,8 +164,8 @@ func (r *request) parseRows(b []byte) error {
 		r.rows = append(r.rows, row)
 		b = b[1+n:]
 	}
-	return fields(b, func(number protowire.Number, _ uint64, data []byte) error {
-		if number == 1 {
+	return fields(b, func(tag, _ uint64, data []byte) error {
+		if tag == firstBytes {
 			r.rows = append(r.rows, data)
 		}
 		return nil
@@ -153,11 +176,11 @@ func (r *request) parseRows(b []byte) error {
 func (r *request) parseMissing(b []byte) error {
 	var column string
 	var policy storagepb.AppendRowsRequest_MissingValueInterpretation
-	err := fields(b, func(number protowire.Number, bits uint64, data []byte) error {
-		switch number {
-		case 1:
+	err := fields(b, func(tag, bits uint64, data []byte) error {
+		switch tag {
+		case firstBytes:
 			column = string(data)
-		case 2:
+		case secondVarint:
 			policy = storagepb.AppendRowsRequest_MissingValueInterpretation(bits)
 		}
 		return nil
