@@ -16,7 +16,7 @@ type Restart struct {
 
 	// Initial is the first delay, and with FixedDelay every delay. The default is 1 s.
 	Initial time.Duration
-	// Max is the longest delay. The default is 1 minute. Exponential only.
+	// Max is the longest delay. The default is 1 minute, or Initial where that is longer. Exponential only.
 	Max time.Duration
 	// Multiplier is how much longer each delay is than the one before. The default is 2. Exponential only.
 	Multiplier float64
@@ -50,7 +50,7 @@ func (r Restart) resolve() (Restart, error) {
 	refuse(r.Multiplier != 0 && !(r.Multiplier >= 1), "Multiplier is %v: want 1 or more, or 0 for 2", r.Multiplier)
 	refuse(r.Attempts < 0, "Attempts is %d: want 1 or more, 0 for 10, or Policy NoRestart", r.Attempts)
 	r.Initial = orDefault(r.Initial, time.Second)
-	r.Max = orDefault(r.Max, time.Minute)
+	r.Max = orDefault(r.Max, max(time.Minute, r.Initial))
 	r.Multiplier = orDefault(r.Multiplier, 2)
 	r.ResetAfter = orDefault(r.ResetAfter, 10*time.Minute)
 	r.Attempts = orDefault(r.Attempts, 10)

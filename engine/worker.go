@@ -79,10 +79,10 @@ func (w *worker[In, Out]) end(ctx context.Context, err error) error {
 	if errors.Is(err, errLeave) {
 		err = nil
 	}
-	if closing := w.close(); closing != nil && err == nil {
-		// Everything has been flushed and stored: what cannot be freed now is lost to nobody.
+	if closing := w.close(); closing != nil && (err == nil || ctx.Err() != nil) {
+		// Either everything has been flushed and stored, or all is given up already.
 		w.log.WarnContext(ctx, "closing failed", "lane", w.index, "error", closing)
-	} else if closing != nil && ctx.Err() == nil {
+	} else if closing != nil {
 		err = errors.Join(err, closing)
 	}
 	w.show(func(l *laneLive) { l.doing = LaneGone })
@@ -108,7 +108,7 @@ func (w *worker[In, Out]) closeWriter() error {
 
 // await waits for an order, first asking for a split.
 func (w *worker[In, Out]) await(ctx context.Context) error {
-	if !w.asked && !w.ended {
+	if !w.asked && !w.ended && !w.retired {
 		w.asked = true
 		w.show(func(l *laneLive) { l.doing, l.split, l.position = LaneWaiting, "", 0 })
 		w.tell(ctx, func(a *attempt) error { return a.askedBy(w.index) })
