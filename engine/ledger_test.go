@@ -32,7 +32,7 @@ func TestLedgerProperty(t *testing.T) {
 		t.Repeat(map[string]func(*rapid.T){
 			"checkpoint": func(t *rapid.T) {
 				if storing >= 0 {
-					t.Skip("one is under way")
+					return // one is under way
 				}
 				var cs []stream.Committable
 				for range rapid.IntRange(0, 3).Draw(t, "committables") {
@@ -46,17 +46,17 @@ func TestLedgerProperty(t *testing.T) {
 				}
 				storing = end
 			},
-			"stored": func(t *rapid.T) {
+			"stored": func(*rapid.T) {
 				if storing < 0 {
-					t.Skip("none is under way")
+					return // none is under way
 				}
 				l.published(storing)
 				stored, storing = storing, -1
 			},
-			"not stored": func(t *rapid.T) { storing = -1 },
+			"not stored": func(*rapid.T) { storing = -1 },
 			"commit": func(t *rapid.T) {
 				if committing >= 0 {
-					t.Skip("one is under way")
+					return // one is under way
 				}
 				held, end := l.due()
 				if got := keysOf(held); !slices.Equal(got, keys(committed, stored)) || end != stored {
@@ -64,9 +64,9 @@ func TestLedgerProperty(t *testing.T) {
 				}
 				committing = end
 			},
-			"committed": func(t *rapid.T) {
+			"committed": func(*rapid.T) {
 				if committing < 0 {
-					t.Skip("none is under way")
+					return // none is under way
 				}
 				l.committed(committing)
 				committed, committing = committing, -1

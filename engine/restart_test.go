@@ -27,7 +27,7 @@ type failing struct {
 
 func (f *failing) NewReader(ctx context.Context, rc stream.ReaderContext) (stream.Reader[item], error) {
 	f.times = append(f.times, time.Now())
-	time.Sleep(f.after)
+	pass(f.after)
 	return nil, f.err
 }
 

@@ -48,6 +48,9 @@ func inBubble(t *testing.T, tell func(t *testing.T, s *story)) {
 	})
 }
 
+// pass lets virtual time pass.
+func pass(d time.Duration) { time.Sleep(d) }
+
 func (s *story) job() engine.Job[item, item] {
 	return engine.Job[item, item]{Name: "numbers", Source: s.source, Func: s.fn, Sink: s.sink}
 }

@@ -46,6 +46,9 @@ func (r *recorder) Fatalf(format string, args ...any) {
 	runtime.Goexit()
 }
 
+// pass lets virtual time pass.
+func pass(d time.Duration) { time.Sleep(d) }
+
 // watch runs a check and says whether it failed, and what it said. A panic is a failure.
 func watch(ctx context.Context, f func(TB)) (failed bool, said string) {
 	r := &recorder{ctx: ctx}

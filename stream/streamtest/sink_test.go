@@ -581,7 +581,7 @@ func TestSinkChecks(t *testing.T) {
 		}), []string{"committer_closes_twice"}, nil},
 
 		{"a goroutine for each writer", withWriter(func(w *badWriter, _ sw) {
-			go time.Sleep(time.Hour)
+			go pass(time.Hour)
 		}), []string{"nothing_is_left_running"}, nil},
 	})
 }

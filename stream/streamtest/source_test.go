@@ -367,7 +367,7 @@ func TestSourceChecks(t *testing.T) {
 			r.fetch = func(ctx context.Context, b *stream.Batch[Item]) error {
 				b.Reset()
 				if _, timed := ctx.Deadline(); r.row == int64(r.r.Rows) && !timed && ctx.Err() == nil {
-					time.Sleep(time.Hour)
+					pass(time.Hour)
 				}
 				return r.rangeReader.Fetch(ctx, b)
 			}
@@ -520,7 +520,7 @@ func TestSourceChecks(t *testing.T) {
 
 		{"next waits for the plan", withEnumerator(Ranges{Splits: 3, Rows: 8, Late: time.Millisecond}, func(_ stream.EnumeratorContext, e *badEnumerator) {
 			e.next = func(lane int) (stream.Split, error) {
-				time.Sleep(time.Minute)
+				pass(time.Minute)
 				return e.rangeEnumerator.Next(lane)
 			}
 		}), []string{"enumerator_never_blocks"}, nil},
@@ -534,7 +534,7 @@ func TestSourceChecks(t *testing.T) {
 
 		{"a goroutine for each reader", withReader(plain, func(r *badReader) {
 			r.open = func(ctx context.Context, s stream.Split) error {
-				go time.Sleep(time.Hour) // long enough to be noticed
+				go pass(time.Hour) // long enough to be noticed
 				return r.rangeReader.Open(ctx, s)
 			}
 		}), []string{"nothing_is_left_running"}, nil},
