@@ -92,7 +92,10 @@ func (p *Packer) Begin() []byte {
 // Commit adds the row that was appended to what Begin returned. It emits the batch when it is full, and before the row
 // is added when a schema change separates the two. The error ErrRowTooLong is the record's own.
 func (p *Packer) Commit(buf []byte, emit func(stream.EncodedBatch) error) error {
-	row := buf[p.start+1+p.guess:]
+	row, err := openRow(buf, p.start, p.guess)
+	if err != nil {
+		return err
+	}
 	if len(row) > MaxRowBytes {
 		return fmt.Errorf("%w: it has %d", ErrRowTooLong, len(row))
 	}

@@ -41,6 +41,18 @@ func beginRow(buf []byte, guess int) []byte {
 	return append(buf, "\x00\x00\x00\x00\x00"[:guess]...)
 }
 
+// errNotAppended says that a serializer returned another slice than a longer one of what it was given.
+var errNotAppended = errors.New("serializer did not append to the slice it was given")
+
+// openRow returns the row that was appended to the frame begun at start.
+func openRow(buf []byte, start, guess int) ([]byte, error) {
+	body := start + 1 + guess
+	if len(buf) < body || buf[start] != rowTag {
+		return nil, errNotAppended
+	}
+	return buf[body:], nil
+}
+
 // endRow fills the frame begun at start, whose row reaches to the end of buf, and returns the bytes its length takes.
 func endRow(buf []byte, start, guess int) ([]byte, int) {
 	body := start + 1 + guess

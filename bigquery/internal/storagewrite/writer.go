@@ -170,7 +170,10 @@ func (w *Writer) newBatch(t *Target) *batch {
 // Commit adds the row that was appended to what Begin returned. original is what the record was read as, nil when it
 // cannot say; it is copied when originals are kept.
 func (w *Writer) Commit(ctx context.Context, t *Target, buf []byte, at *stream.Position, original []byte) error {
-	row := buf[t.start+1+t.guess:]
+	row, err := openRow(buf, t.start, t.guess)
+	if err != nil {
+		return err
+	}
 	if t.schema == nil {
 		if err := w.describe(t); err != nil {
 			return err
@@ -186,7 +189,6 @@ func (w *Writer) Commit(ctx context.Context, t *Target, buf []byte, at *stream.P
 	}
 	changed := t.schema.foreign || t.schema.fingerprint != 0 && w.cfg.Rows.Fingerprint(t.dst) != t.schema.fingerprint
 	if changed || !t.pending.room(len(row), w.cfg.Options.MaxAppendBytes, t.overhead) {
-		var err error
 		if buf, err = w.roll(ctx, t, row, changed); err != nil {
 			return err
 		}

@@ -128,6 +128,22 @@ func TestRecords(t *testing.T) {
 		b.sent("t: aa bb", "t: cc")
 		b.sees("B=6 S=3")
 	})
+	t.Run("serializers append", func(t *testing.T) {
+		b := newBench(t, &far{}, nil)
+		b.write("aa")
+		target, err := b.w.Target(tableT)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, own := range [][]byte{nil, []byte("my own slice")} {
+			b.w.Begin(target)
+			if err := b.w.Commit(t.Context(), target, own, &stream.Position{}, nil); !errors.Is(err, errNotAppended) {
+				t.Errorf("%q: got %v", own, err)
+			}
+		}
+		b.flush()
+		b.sent("t: aa")
+	})
 	t.Run("names are checked", func(t *testing.T) {
 		b := newBench(t, &far{}, nil)
 		if err := b.writeTo(table.Destination{Project: "p", Dataset: "d", Table: "a/b"}, "aa"); !errors.Is(err, table.ErrDestination) {
