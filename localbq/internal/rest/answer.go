@@ -100,7 +100,18 @@ func (c *call) write(body []byte) {
 // statuses are the canonical codes in an error body.
 var statuses = map[int]string{
 	400: "INVALID_ARGUMENT", 403: "PERMISSION_DENIED", 404: "NOT_FOUND", 409: "ALREADY_EXISTS", 412: "FAILED_PRECONDITION",
-	500: "INTERNAL", 501: "UNIMPLEMENTED", 503: "UNAVAILABLE",
+	499: "CANCELLED", 500: "INTERNAL", 501: "UNIMPLEMENTED", 503: "UNAVAILABLE",
+}
+
+// code is the HTTP status of a refusal; reasons that only jobs have are added here.
+func code(e *refusal.Error) int {
+	switch e.Reason {
+	case stopped:
+		return 499
+	case bytesBilledLimit:
+		return 400
+	}
+	return e.Code()
 }
 
 // refusalOf makes a refusal of any error: a fault of a statement is invalidQuery, whatever else is not a refusal is ours.
@@ -122,15 +133,15 @@ func writeError(w http.ResponseWriter, err error) int {
 		item["locationType"] = locationType(e.Location)
 	}
 	body, err := json.Marshal(map[string]any{"error": map[string]any{
-		"code": e.Code(), "message": e.Message, "errors": []any{item}, "status": statuses[e.Code()],
+		"code": code(e), "message": e.Message, "errors": []any{item}, "status": statuses[code(e)],
 	}})
 	if err != nil {
 		panic(err) // strings and numbers always marshal
 	}
 	w.Header().Set("Content-Type", "application/json; charset=UTF-8")
-	w.WriteHeader(e.Code())
+	w.WriteHeader(code(e))
 	w.Write(body)
-	return e.Code()
+	return code(e)
 }
 
 func locationType(location string) string {

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/millrace-dev/millrace/localbq/internal/query"
 	"github.com/millrace-dev/millrace/localbq/internal/refusal"
 	"github.com/millrace-dev/millrace/localbq/internal/store"
 )
@@ -146,5 +147,8 @@ func (s *Server) permitDataset(c *call, permission string) error {
 }
 
 func (s *Server) permitTable(c *call, permission string) error {
+	if t := c.table(); !query.MayRead(c.principal, t.Project, t.Dataset) {
+		return refusal.New(refusal.AccessDenied, "Access Denied: Table %s: Permission %s denied on table %s (or it may not exist).", t, permission, t)
+	}
 	return s.permit(c, permission, c.table().Path(), c.table())
 }

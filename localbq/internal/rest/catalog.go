@@ -1,7 +1,10 @@
 package rest
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"strings"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -16,14 +19,18 @@ type catalog struct {
 	server    *Server
 	principal string
 	version   int64
+	// location is where the job runs; tables elsewhere do not exist for it. "" is everywhere.
+	location string
 }
 
-func (s *Server) catalog(principal string) *catalog { return &catalog{s, principal, s.Store.Version()} }
+func (s *Server) catalog(principal string) *catalog {
+	return &catalog{server: s, principal: principal, version: s.Store.Version()}
+}
 
 // Table implements query.Catalog.
 func (c *catalog) Table(_ context.Context, ref query.Ref, asOf time.Time) (*query.Table, error) {
 	at := store.TableRef(ref)
-	t, err := c.server.Store.Table(at)
+	t, err := c.find(at)
 	if err != nil {
 		return nil, err
 	}
@@ -42,6 +49,48 @@ func (c *catalog) Table(_ context.Context, ref query.Ref, asOf time.Time) (*quer
 		Ref: ref, Schema: snapshot.Info.Schema, Rows: snapshot.NumRows(), PartitionColumn: query.RequiredFilter(snapshot.Info.Definition),
 		Batches: func() ([]arrow.RecordBatch, error) { return parts(snapshot), nil },
 	}, nil
+}
+
+// find is the table, as a job in a location finds it.
+func (c *catalog) find(ref store.TableRef) (*store.Table, error) {
+	if c.location == "" {
+		return c.server.Store.Table(ref)
+	}
+	if d, err := c.server.Store.Dataset(ref.DatasetRef()); err != nil || !strings.EqualFold(d.Location, c.location) {
+		return nil, refusal.New(refusal.NotFound, "Not found: Dataset %s was not found in location %s", ref.DatasetRef(), c.location)
+	}
+	t, err := c.server.Store.Table(ref)
+	if refusal.Is(err, refusal.NotFound) {
+		return nil, refusal.New(refusal.NotFound, "Not found: Table %s was not found in location %s", ref, c.location)
+	}
+	return t, err
+}
+
+// locateByTables is the location of the first table that a query reads; US where it reads none or does not compile, which
+// the job itself will say.
+func (s *Server) locateByTables(project string, config *queryConfig) string {
+	statement := s.statement(project, "", config)
+	statement.DryRun = true
+	first := &firstTable{server: s}
+	// What the engine says of the statement does not matter here: the catalog has seen the table by then.
+	s.Queries.Run(context.Background(), statement, first)
+	return cmp.Or(first.location, "US")
+}
+
+// firstTable is a catalog that only looks where the first table is.
+type firstTable struct {
+	server   *Server
+	location string
+}
+
+var errSeen = errors.New("the first table has been seen")
+
+// Table implements query.Catalog.
+func (f *firstTable) Table(_ context.Context, ref query.Ref, _ time.Time) (*query.Table, error) {
+	if d, err := f.server.Store.Dataset(store.TableRef(ref).DatasetRef()); err == nil {
+		f.location = d.Location
+	}
+	return nil, errSeen
 }
 
 func (c *catalog) snapshot(t *store.Table, asOf time.Time) (*store.Snapshot, error) {

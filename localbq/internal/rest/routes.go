@@ -42,6 +42,14 @@ func (s *Server) route() {
 		{"DELETE", table, "tables.delete", s.deleteTable},
 		{"GET", table + "/data", "tabledata.list", s.listRows},
 
+		{"GET", jobs, "jobs.list", s.listJobs},
+		{"POST", jobs, "jobs.insert", s.insertJob},
+		{"GET", job, "jobs.get", s.getJob},
+		{"POST", job + "/cancel", "jobs.cancel", s.cancelJob},
+		{"DELETE", job + "/delete", "jobs.delete", s.deleteJob},
+		{"POST", queries, "jobs.query", s.queryJob},
+		{"GET", queries + "/{job}", "jobs.getQueryResults", s.queryResults},
+
 		{"GET", dataset + "/models", "models.list", s.listNothing("", "models")},
 		{"GET", dataset + "/routines", "routines.list", s.listNothing("", "routines")},
 		{"GET", table + "/rowAccessPolicies", "rowAccessPolicies.list", s.listNothing("", "rowAccessPolicies")},
@@ -49,13 +57,6 @@ func (s *Server) route() {
 		s.mux.HandleFunc(m.verb+" "+m.path, s.serve(m.name, m.handle))
 	}
 	for _, m := range []struct{ verb, path, name string }{
-		{"GET", jobs, "jobs.list"},
-		{"POST", jobs, "jobs.insert"},
-		{"GET", job, "jobs.get"},
-		{"POST", job + "/cancel", "jobs.cancel"},
-		{"DELETE", job + "/delete", "jobs.delete"},
-		{"POST", queries, "jobs.query"},
-		{"GET", queries + "/{job}", "jobs.getQueryResults"},
 		{"POST", table + "/insertAll", "tabledata.insertAll"},
 		{"GET", dataset + "/models/{model}", "models.get"},
 		{"PATCH", dataset + "/models/{model}", "models.patch"},

@@ -26,7 +26,8 @@ type Deps struct {
 // Server is the REST face. Safe for concurrent use.
 type Server struct {
 	Deps
-	mux *http.ServeMux
+	mux  *http.ServeMux
+	jobs *jobs
 }
 
 // New makes a REST face. Whoever made it closes it.
@@ -35,12 +36,16 @@ func New(d Deps) *Server {
 		d.Clock = clock.Real()
 	}
 	s := &Server{Deps: d, mux: http.NewServeMux()}
+	s.jobs = newJobs(s)
 	s.route()
 	return s
 }
 
 // Close ends running jobs and waits for them. The clients' calls have to be over.
-func (s *Server) Close() error { return nil }
+func (s *Server) Close() error {
+	s.jobs.close()
+	return nil
+}
 
 // prefixes are what clients put before a path. The Go client replaces its whole base path by the endpoint it is given, so a
 // path without a prefix is as good.

@@ -1,0 +1,90 @@
+package rest
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	bqapi "google.golang.org/api/bigquery/v2"
+
+	"github.com/millrace-dev/millrace/localbq/internal/query"
+	"github.com/millrace-dev/millrace/localbq/internal/store"
+)
+
+// jobKey names a job. Jobs of one id in two locations are two jobs.
+type jobKey struct{ project, location, id string }
+
+// job is a query job. What is not guarded by mu does not change.
+type job struct {
+	key       jobKey
+	principal string
+	config    *queryConfig
+	created   time.Time
+	cancel    context.CancelCauseFunc
+	done      chan struct{} // closed when the job is over
+
+	mu      sync.Mutex // guards the fields below until done is closed
+	started time.Time
+	ended   time.Time
+	failed  error
+	result  *jobResult // of a query that succeeded
+}
+
+// jobResult is what a query left behind.
+type jobResult struct {
+	table   *store.Table
+	version int64 // at which its rows are the result
+	rows    int64
+	schema  *bqapi.TableSchema
+	bytes   int64
+	tables  []query.Ref
+}
+
+// finish ends the job, once. The end is not before its rows are visible to a snapshot at that time, which clients know by
+// the millisecond.
+func (j *job) finish(at time.Time, r *jobResult, err error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if rounded := at.Truncate(time.Millisecond); !rounded.Equal(at) {
+		at = rounded.Add(time.Millisecond)
+	}
+	if r != nil {
+		if visible := store.TimeOf(r.version); at.Before(visible) {
+			at = visible.Truncate(time.Millisecond).Add(time.Millisecond)
+		}
+	}
+	if j.started.IsZero() {
+		j.started = at
+	}
+	j.ended, j.result, j.failed = at, r, err
+	close(j.done)
+}
+
+func (j *job) start(at time.Time) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.started = at
+}
+
+// over is a job's outcome; ok is false while it runs.
+func (j *job) over() (result *jobResult, failed error, ok bool) {
+	select {
+	case <-j.done:
+		return j.result, j.failed, true
+	default:
+		return nil, nil, false
+	}
+}
+
+// state is PENDING, RUNNING or DONE.
+func (j *job) state() string {
+	if _, _, over := j.over(); over {
+		return "DONE"
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.started.IsZero() {
+		return "PENDING"
+	}
+	return "RUNNING"
+}

@@ -1,0 +1,142 @@
+package rest
+
+import (
+	"encoding/json"
+	"strconv"
+
+	bqapi "google.golang.org/api/bigquery/v2"
+)
+
+func (k jobKey) reference() *bqapi.JobReference {
+	return &bqapi.JobReference{ProjectId: k.project, Location: k.location, JobId: k.id}
+}
+
+// jobResource is a job as the API answers it.
+func (c *call) jobResource(j *job) (*bqapi.Job, error) {
+	r := &bqapi.Job{
+		Kind: "bigquery#job", Id: j.key.String(), JobReference: j.key.reference(), UserEmail: j.principal,
+		SelfLink: c.link("projects", j.key.project, "jobs", j.key.id) + "?location=" + j.key.location,
+		Status:   j.status(), Statistics: j.statistics(),
+	}
+	var err error
+	if r.Configuration, err = j.configuration(); err != nil {
+		return nil, err
+	}
+	r.Etag = listTag([]any{r.Id, r.Status, r.Statistics})
+	return r, nil
+}
+
+// configuration is the configuration with what the service has filled in.
+func (j *job) configuration() (*bqapi.JobConfiguration, error) {
+	q := *j.config.JobConfigurationQuery
+	q.UseLegacySql, q.ForceSendFields = new(false), []string{"UseLegacySql"}
+	if j.config.raw != nil {
+		if err := json.Unmarshal(j.config.raw, &q.QueryParameters); err != nil {
+			return nil, err
+		}
+	}
+	if q.Priority == "" {
+		q.Priority = "INTERACTIVE"
+	}
+	if r, _, over := j.over(); over && r != nil && q.DestinationTable == nil {
+		q.DestinationTable = tableReference(r.table.Ref())
+		q.WriteDisposition, q.CreateDisposition = "WRITE_TRUNCATE", "CREATE_IF_NEEDED"
+	}
+	return &bqapi.JobConfiguration{
+		JobType: "QUERY", Query: &q, Labels: j.config.labels, JobTimeoutMs: j.config.timeoutMs, DryRun: j.config.dryRun,
+	}, nil
+}
+
+func (j *job) status() *bqapi.JobStatus {
+	s := &bqapi.JobStatus{State: j.state()}
+	if _, failed, over := j.over(); over && failed != nil {
+		s.ErrorResult = errorProto(failed)
+		s.Errors = []*bqapi.ErrorProto{s.ErrorResult}
+	}
+	return s
+}
+
+func (j *job) statistics() *bqapi.JobStatistics {
+	s := &bqapi.JobStatistics{CreationTime: j.created.UnixMilli()}
+	j.mu.Lock()
+	if !j.started.IsZero() {
+		s.StartTime = j.started.UnixMilli()
+	}
+	if !j.ended.IsZero() {
+		s.EndTime = j.ended.UnixMilli()
+	}
+	j.mu.Unlock()
+	if r, _, over := j.over(); over && r != nil {
+		s.TotalBytesProcessed = r.bytes
+		s.ForceSendFields = []string{"TotalBytesProcessed"}
+		s.Query = r.statistics()
+	}
+	return s
+}
+
+func (r *jobResult) statistics() *bqapi.JobStatistics2 {
+	s := &bqapi.JobStatistics2{
+		StatementType: "SELECT", TotalBytesProcessed: r.bytes, TotalBytesBilled: billed(r.bytes),
+		ForceSendFields: []string{"TotalBytesProcessed", "TotalBytesBilled", "CacheHit"},
+	}
+	for _, t := range r.tables {
+		s.ReferencedTables = append(s.ReferencedTables, &bqapi.TableReference{ProjectId: t.Project, DatasetId: t.Dataset, TableId: t.Table})
+	}
+	return s
+}
+
+// dryRunResource is the answer to jobs.insert with dryRun: a job that never was.
+func (c *call) dryRunResource(j *job, r *jobResult) (*bqapi.Job, error) {
+	j.result = r
+	close(j.done)
+	out, err := c.jobResource(j)
+	if err != nil {
+		return nil, err
+	}
+	out.Id, out.SelfLink, out.JobReference.JobId = "", "", ""
+	out.Configuration.Query.DestinationTable = j.config.DestinationTable
+	out.Statistics.Query.Schema = r.schema
+	return out, nil
+}
+
+// queryAnswer is the answer of jobs.query and of jobs.getQueryResults, which differ in their kinds.
+type queryAnswer struct {
+	Kind                string              `json:"kind"`
+	Etag                string              `json:"etag,omitempty"`
+	Schema              *bqapi.TableSchema  `json:"schema,omitempty"`
+	JobReference        *bqapi.JobReference `json:"jobReference,omitempty"`
+	Location            string              `json:"location,omitempty"`
+	TotalRows           string              `json:"totalRows,omitempty"`
+	PageToken           string              `json:"pageToken,omitempty"`
+	Rows                json.RawMessage     `json:"rows,omitempty"`
+	TotalBytesProcessed string              `json:"totalBytesProcessed,omitempty"`
+	TotalBytesBilled    string              `json:"totalBytesBilled,omitempty"`
+	JobComplete         bool                `json:"jobComplete"`
+	CacheHit            *bool               `json:"cacheHit,omitempty"`
+	StatementType       string              `json:"statementType,omitempty"`
+	CreationTime        string              `json:"creationTime,omitempty"`
+	StartTime           string              `json:"startTime,omitempty"`
+	EndTime             string              `json:"endTime,omitempty"`
+}
+
+// page adds rows of a result.
+func (a *queryAnswer) page(r *jobResult, asked rowRange) error {
+	snapshot, err := r.table.SnapshotVersion(r.version)
+	if err != nil {
+		return err
+	}
+	a.Schema, a.TotalRows = r.schema, strconv.FormatInt(snapshot.NumRows(), 10)
+	a.TotalBytesProcessed, a.CacheHit = strconv.FormatInt(r.bytes, 10), new(false)
+	rows, n, err := asked.format.appendRows(snapshot.Info.Schema, parts(snapshot), asked.start, asked.limit)
+	if err != nil {
+		return err
+	}
+	if n > 0 {
+		a.Rows = rows
+	}
+	// Asked for no rows, BigQuery answers a token all the same.
+	if next := asked.start + n; next < snapshot.NumRows() {
+		a.PageToken = rowToken(snapshot.Version, next)
+	}
+	return nil
+}

@@ -1,0 +1,180 @@
+package rest
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/millrace-dev/millrace/localbq/internal/refusal"
+)
+
+// jobs are all jobs of a service. An id is used up for good (BigQuery keeps ids for six months).
+type jobs struct {
+	server  *Server
+	ctx     context.Context // of running jobs
+	stop    context.CancelCauseFunc
+	running sync.WaitGroup
+	slots   chan struct{} // a job that runs holds one
+
+	mu       sync.Mutex // guards the fields below
+	byKey    map[jobKey]*job
+	ids      map[jobKey]bool         // used up, deleted jobs included
+	requests map[requestKey]*request // by requestId of jobs.query
+}
+
+// requestKey is one client's retries of one call.
+type requestKey struct{ project, principal, id string }
+
+type request struct {
+	job *job
+	at  time.Time
+}
+
+// maxRunning is how many queries run at once; others are PENDING.
+const maxRunning = 8
+
+var errClosed = errors.New("the service is closing")
+
+func newJobs(s *Server) *jobs {
+	ctx, stop := context.WithCancelCause(context.Background())
+	return &jobs{
+		server: s, ctx: ctx, stop: stop, slots: make(chan struct{}, maxRunning),
+		byKey: map[jobKey]*job{}, ids: map[jobKey]bool{}, requests: map[requestKey]*request{},
+	}
+}
+
+func (js *jobs) close() {
+	js.stop(errClosed)
+	js.running.Wait()
+}
+
+var jobID = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+
+// submit makes a job and starts it. An id that has been used is refused, whatever became of the first.
+func (js *jobs) submit(key jobKey, principal string, config *queryConfig) (*job, error) {
+	if key.id == "" {
+		key.id = newJobID()
+	} else if len(key.id) > 1024 || !jobID.MatchString(key.id) {
+		return nil, refusal.New(refusal.Invalid, "Invalid job ID %q. Job IDs must be alphanumeric (plus underscores and dashes) and at most 1024 characters long.", key.id)
+	}
+	key.location = normalLocation(key.location)
+	js.mu.Lock()
+	defer js.mu.Unlock()
+	if js.ids[key] {
+		return nil, refusal.New(refusal.Duplicate, "Already Exists: Job %s", key)
+	}
+	ctx, cancel := context.WithCancelCause(js.ctx)
+	j := &job{key: key, principal: principal, config: config, created: js.server.Clock.Now(), cancel: cancel, done: make(chan struct{})}
+	js.ids[key], js.byKey[key] = true, j
+	js.running.Go(func() { js.run(ctx, j) })
+	return j, nil
+}
+
+func newJobID() string {
+	var b [16]byte
+	rand.Read(b[:])
+	return "job_" + hex.EncodeToString(b[:])
+}
+
+// String is the spelling of messages, p:LOC.id.
+func (k jobKey) String() string {
+	if k.location == "" {
+		return k.project + ":" + k.id
+	}
+	return k.project + ":" + k.location + "." + k.id
+}
+
+// normalLocation is a location as jobs are kept by it: multi-regions in upper case, regions in lower case.
+func normalLocation(l string) string {
+	if strings.EqualFold(l, "US") || strings.EqualFold(l, "EU") {
+		return strings.ToUpper(l)
+	}
+	return strings.ToLower(l)
+}
+
+// find is the job of that name. Without a location it is looked for in the multi-regions only (BigQuery documentation,
+// jobs.get).
+func (js *jobs) find(project, location, id string) (*job, error) {
+	js.mu.Lock()
+	defer js.mu.Unlock()
+	locations := []string{"US", "EU"}
+	if location != "" {
+		locations = []string{normalLocation(location)}
+	}
+	for _, l := range locations {
+		if j := js.byKey[jobKey{project, l, id}]; j != nil {
+			return j, nil
+		}
+	}
+	return nil, refusal.New(refusal.NotFound, "Not found: Job %s", jobKey{project, normalLocation(location), id})
+}
+
+// remove forgets a job, but not that its id was used.
+func (js *jobs) remove(key jobKey) {
+	js.mu.Lock()
+	defer js.mu.Unlock()
+	delete(js.byKey, key)
+}
+
+// of are the jobs of a project, the newest first.
+func (js *jobs) of(project string) []*job {
+	js.mu.Lock()
+	defer js.mu.Unlock()
+	var out []*job
+	for _, j := range js.byKey {
+		if j.key.project == project {
+			out = append(out, j)
+		}
+	}
+	slices.SortFunc(out, func(a, b *job) int {
+		return cmp.Or(b.created.Compare(a.created), strings.Compare(a.key.id, b.key.id))
+	})
+	return out
+}
+
+// requestLife is how long a retry of jobs.query with the same requestId gets the first answer (BigQuery documentation,
+// QueryRequest.requestId).
+const requestLife = 15 * time.Minute
+
+// once makes one job of all calls of jobs.query with one requestId.
+func (js *jobs) once(key requestKey, submit func() (*job, error)) (*job, error) {
+	if key.id == "" {
+		return submit()
+	}
+	now := js.server.Clock.Now()
+	js.mu.Lock()
+	if r := js.requests[key]; r != nil && now.Before(r.at.Add(requestLife)) {
+		js.mu.Unlock()
+		return r.job, nil
+	}
+	js.mu.Unlock()
+	j, err := submit()
+	if err != nil {
+		return nil, err
+	}
+	js.mu.Lock()
+	defer js.mu.Unlock()
+	js.requests[key] = &request{j, now}
+	return j, nil
+}
+
+// wait waits until a job is over, the time given has passed on the service's clock, or the client has gone.
+func (js *jobs) wait(ctx context.Context, j *job, most time.Duration) error {
+	late := make(chan struct{})
+	timer := js.server.Clock.AfterFunc(most, func() { close(late) })
+	defer timer.Stop()
+	select {
+	case <-j.done:
+	case <-late:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	return nil
+}

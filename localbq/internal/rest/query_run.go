@@ -1,0 +1,210 @@
+package rest
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"strings"
+	"time"
+
+	bqapi "google.golang.org/api/bigquery/v2"
+
+	"github.com/millrace-dev/millrace/localbq/internal/query"
+	"github.com/millrace-dev/millrace/localbq/internal/refusal"
+	"github.com/millrace-dev/millrace/localbq/internal/schema"
+	"github.com/millrace-dev/millrace/localbq/internal/store"
+)
+
+// stopped is the reason of a job that was cancelled, bytesBilledLimit that of one that would have cost too much.
+const (
+	stopped          refusal.Reason = "stopped"
+	bytesBilledLimit refusal.Reason = "bytesBilledLimitExceeded"
+)
+
+var errCancelled = &refusal.Error{Reason: stopped, Message: "Job execution was cancelled: User requested cancellation"}
+
+// run carries a job out. It is the job's own goroutine, which ends with it.
+func (js *jobs) run(ctx context.Context, j *job) {
+	defer j.cancel(nil)
+	select {
+	case js.slots <- struct{}{}:
+		defer func() { <-js.slots }()
+	case <-ctx.Done():
+		j.finish(js.server.Clock.Now(), nil, context.Cause(ctx))
+		return
+	}
+	j.start(js.server.Clock.Now())
+	if ms := j.config.timeoutMs; ms > 0 {
+		timer := js.server.Clock.AfterFunc(time.Duration(ms)*time.Millisecond, func() {
+			j.cancel(&refusal.Error{Reason: stopped, Message: "Job execution was cancelled: Job timed out after " + time.Duration(ms*int64(time.Millisecond)).String()})
+		})
+		defer timer.Stop()
+	}
+	result, err := js.server.runQuery(ctx, j)
+	if err != nil && context.Cause(ctx) != nil {
+		err = context.Cause(ctx)
+	}
+	j.finish(js.server.Clock.Now(), result, err)
+}
+
+// statement is what a job's configuration asks the engine.
+func (s *Server) statement(project, principal string, c *queryConfig) query.Statement {
+	out := query.Statement{SQL: c.Query, Parameters: c.parameters, Project: project, Now: s.Clock.Now(), User: principal, DryRun: c.dryRun}
+	if d := c.DefaultDataset; d != nil {
+		out.DefaultProject, out.DefaultDataset = d.ProjectId, d.DatasetId
+	}
+	return out
+}
+
+// runQuery runs the statement and stores its rows.
+func (s *Server) runQuery(ctx context.Context, j *job) (*jobResult, error) {
+	if s.Queries == nil {
+		return nil, refusal.New(refusal.NotImplemented, "local BigQuery cannot run queries: %s", s.NoQueries)
+	}
+	found := s.catalog(j.principal)
+	found.location = j.key.location
+	r, err := s.Queries.Run(ctx, s.statement(j.key.project, j.principal, j.config), found)
+	if err != nil {
+		return nil, err
+	}
+	if most := j.config.MaximumBytesBilled; most > 0 && billed(r.BytesProcessed) > most {
+		return nil, refusal.New(bytesBilledLimit, "Query exceeded limit for bytes billed: %d. %d or higher required.", most, billed(r.BytesProcessed))
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, context.Cause(ctx)
+	}
+	out := &jobResult{rows: r.Rows, schema: r.Schema.REST(), bytes: r.BytesProcessed, tables: r.Tables}
+	if j.config.DestinationTable == nil {
+		err = s.keepAnonymous(j, r, out)
+	} else {
+		err = s.keepIn(j, r, out)
+	}
+	return out, err
+}
+
+// billed is the bytes that are paid for: at least 10 MiB where anything is read (measured by another connector, 2026-08).
+func billed(processed int64) int64 {
+	if processed == 0 {
+		return 0
+	}
+	return max(processed, 10<<20)
+}
+
+// anonymousLife is how long a result without a destination is kept (BigQuery documentation, "Writing query results").
+const anonymousLife = 24 * time.Hour
+
+// keepAnonymous stores a result in the principal's hidden dataset.
+func (s *Server) keepAnonymous(j *job, r *query.Result, out *jobResult) error {
+	dataset := store.DatasetRef{Project: j.key.project, Dataset: query.AnonymousDataset(j.principal, j.key.project, j.key.location)}
+	if _, err := s.Store.CreateDataset(dataset, store.DatasetOptions{Location: j.key.location}); err != nil && !refusal.Is(err, refusal.Duplicate) {
+		return err
+	}
+	var id [16]byte
+	rand.Read(id[:])
+	ref := dataset.Table("anon" + hex.EncodeToString(id[:]))
+	t, err := s.Store.CreateTable(ref, &schema.Definition{Schema: r.Schema, ExpirationMs: s.Clock.Now().Add(anonymousLife).UnixMilli()})
+	if err != nil {
+		return err
+	}
+	if err := s.Store.SetMode(ref, store.ModeStore); err != nil { // results are kept, whatever tables are
+		return err
+	}
+	out.table = t
+	return s.writeResult(t, r, store.Rows{}, out)
+}
+
+func (s *Server) writeResult(t *store.Table, r *query.Result, w store.Rows, out *jobResult) error {
+	w.Info, w.Batches = t.Info(), r.Batches
+	written, err := t.Write(w)
+	out.version = written.After
+	return err
+}
+
+// keepIn stores a result in the table that the job names.
+func (s *Server) keepIn(j *job, r *query.Result, out *jobResult) error {
+	d := j.config.DestinationTable
+	ref := store.TableRef{Project: d.ProjectId, Dataset: d.DatasetId, Table: d.TableId}
+	if ref.Project == "" {
+		ref.Project = j.key.project
+	}
+	dataset, err := s.Store.Dataset(ref.DatasetRef())
+	if err == nil && !strings.EqualFold(dataset.Location, j.key.location) {
+		err = refusal.New(refusal.NotFound, "Not found: Dataset %s was not found in location %s", ref.DatasetRef(), j.key.location)
+	}
+	if err != nil {
+		return err
+	}
+	t, err := s.Store.Table(ref)
+	switch {
+	case refusal.Is(err, refusal.NotFound) && j.config.CreateDisposition != "CREATE_NEVER":
+		if t, err = s.Store.CreateTable(ref, j.config.destination(r.Schema)); err != nil {
+			return err
+		}
+		out.table = t
+		return s.writeResult(t, r, store.Rows{}, out)
+	case err != nil:
+		return err
+	}
+	out.table = t
+	return s.overwrite(j, t, r, out)
+}
+
+// destination is the definition of a table that a query makes.
+func (c *queryConfig) destination(columns *schema.Schema) *schema.Definition {
+	d, err := definition(&bqapi.Table{TimePartitioning: c.TimePartitioning, RangePartitioning: c.RangePartitioning, Clustering: c.Clustering})
+	if err != nil {
+		panic(err) // only a schema or a view can be wrong
+	}
+	d.Schema = columns
+	return d
+}
+
+// overwrite stores a result in a table that exists, by the job's write disposition.
+func (s *Server) overwrite(j *job, t *store.Table, r *query.Result, out *jobResult) error {
+	switch j.config.WriteDisposition {
+	case "", "WRITE_EMPTY":
+		if t.Stats().Rows > 0 {
+			return refusal.New(refusal.Duplicate, "Already Exists: Table %s", t.Ref())
+		}
+		return s.writeResult(t, r, store.Rows{Definition: j.config.destination(r.Schema)}, out)
+	case "WRITE_TRUNCATE":
+		return s.writeResult(t, r, store.Rows{Truncate: true, Definition: j.config.destination(r.Schema)}, out)
+	}
+	if err := sameColumns(t.Ref(), t.Info().Schema, r.Schema); err != nil {
+		return err
+	}
+	return s.writeResult(t, r, store.Rows{Truncate: j.config.WriteDisposition == "WRITE_TRUNCATE_DATA"}, out)
+}
+
+// sameColumns refuses a result that does not have a table's columns, in their order.
+func sameColumns(ref store.TableRef, have, want *schema.Schema) error {
+	if have == nil {
+		have = &schema.Schema{}
+	}
+	for i, f := range want.Fields {
+		switch {
+		case have.Field(f.Name) == nil:
+			return refusal.New(refusal.Invalid, "Invalid schema update. Cannot add fields (field: %s)", f.Name)
+		case have.Index(f.Name) != i:
+			return refusal.New(refusal.NotImplemented, "local BigQuery does not implement appending a result whose columns are in another order than those of %s (field: %s)", ref, f.Name)
+		case have.Fields[i].Type != f.Type, (have.Fields[i].Mode == schema.Repeated) != (f.Mode == schema.Repeated):
+			return refusal.New(refusal.Invalid, "Invalid schema update. Field %s has changed type from %s to %s", f.Name, have.Fields[i].Type.Legacy(), f.Type.Legacy())
+		case len(f.Fields) > 0, have.Fields[i].Precision != 0, have.Fields[i].MaxLength != 0, have.Fields[i].Mode == schema.Required:
+			return refusal.New(refusal.NotImplemented, "local BigQuery does not implement appending a result to a column with members, a length, a precision or mode REQUIRED (field: %s)", f.Name)
+		}
+	}
+	if len(want.Fields) < len(have.Fields) {
+		return refusal.New(refusal.NotImplemented, "local BigQuery does not implement appending a result that has not all columns of %s", ref)
+	}
+	return nil
+}
+
+// errorProto is an error as a job's status has it.
+func errorProto(err error) *bqapi.ErrorProto {
+	if errors.Is(err, errClosed) {
+		return &bqapi.ErrorProto{Reason: string(stopped), Message: errClosed.Error()}
+	}
+	e := refusalOf(err)
+	return &bqapi.ErrorProto{Reason: string(e.Reason), Message: e.Message, Location: e.Location}
+}
