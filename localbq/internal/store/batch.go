@@ -110,13 +110,63 @@ func (r *batchReader) batch(s *arrow.Schema) (arrow.RecordBatch, error) {
 	columns := make([]arrow.Array, s.NumFields())
 	for i := range columns {
 		d := r.data(s.Field(i).Type)
-		if r.failed || int64(d.Len()) != rows {
+		if r.failed || int64(d.Len()) != rows || !wellFormed(d) {
 			return nil, errBatch
 		}
 		columns[i] = array.MakeFromData(d)
 	}
 	r.align()
 	return array.NewRecordBatch(s, columns, rows), nil
+}
+
+// wellFormed checks what Arrow takes for granted: buffers of sufficient length and offsets that ascend within them.
+func wellFormed(d arrow.ArrayData) bool {
+	n, buffers := d.Len(), d.Buffers()
+	bitmap := buffers[0]
+	if d.NullN() > n || bitmap == nil && d.NullN() > 0 || bitmap != nil && bitmap.Len() < (n+7)/8 {
+		return false
+	}
+	switch t := d.DataType().(type) {
+	case *arrow.StructType:
+		for _, child := range d.Children() {
+			if child.Len() != n || !wellFormed(child) {
+				return false
+			}
+		}
+		return true
+	case *arrow.ListType:
+		child := d.Children()[0]
+		return ascending(buffers[1], n, child.Len()) && wellFormed(child)
+	case *arrow.StringType, *arrow.BinaryType:
+		return ascending(buffers[1], n, bufferLen(buffers[2]))
+	case arrow.FixedWidthDataType:
+		return bufferLen(buffers[1]) >= (n*t.BitWidth()+7)/8
+	}
+	return false
+}
+
+func ascending(b *memory.Buffer, n, limit int) bool {
+	if n == 0 {
+		return true
+	}
+	if bufferLen(b) < 4*(n+1) {
+		return false
+	}
+	last := int32(0)
+	for _, offset := range arrow.Int32Traits.CastFromBytes(b.Bytes())[:n+1] {
+		if offset < last {
+			return false
+		}
+		last = offset
+	}
+	return int(last) <= limit
+}
+
+func bufferLen(b *memory.Buffer) int {
+	if b == nil {
+		return 0
+	}
+	return b.Len()
 }
 
 func (r *batchReader) data(t arrow.DataType) arrow.ArrayData {

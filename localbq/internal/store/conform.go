@@ -34,6 +34,43 @@ func conform(b arrow.RecordBatch, from, to *schema.Schema) arrow.RecordBatch {
 	return array.NewRecordBatch(target, columns, b.NumRows())
 }
 
+// retype gives a batch whose columns are laid out as a schema says the types of that schema.
+func retype(b arrow.RecordBatch, s *schema.Schema) (arrow.RecordBatch, error) {
+	target := s.Arrow()
+	if int(b.NumCols()) != target.NumFields() {
+		return nil, fmt.Errorf("a batch has %d columns, the definition %d", b.NumCols(), target.NumFields())
+	}
+	columns := make([]arrow.Array, target.NumFields())
+	for i, f := range target.Fields() {
+		if !sameLayout(b.Column(i).DataType(), f.Type) {
+			return nil, fmt.Errorf("column %s is laid out as %s, expected %s", f.Name, b.Column(i).DataType(), f.Type)
+		}
+		columns[i] = array.MakeFromData(conformData(b.Column(i).Data(), s.Fields[i], s.Fields[i], f.Type))
+	}
+	return array.NewRecordBatch(target, columns, b.NumRows()), nil
+}
+
+// sameLayout compares types by what their bytes mean: names and nullability aside.
+func sameLayout(a, b arrow.DataType) bool {
+	if a.ID() != b.ID() {
+		return false
+	}
+	nested, ok := a.(arrow.NestedType)
+	if !ok {
+		return arrow.TypeEqual(a, b)
+	}
+	left, right := nested.Fields(), b.(arrow.NestedType).Fields()
+	if len(left) != len(right) {
+		return false
+	}
+	for i := range left {
+		if !sameLayout(left[i].Type, right[i].Type) {
+			return false
+		}
+	}
+	return true
+}
+
 // conformData is conform for one column. It works on the raw data, so that a slice stays a slice.
 func conformData(d arrow.ArrayData, from, to *schema.Field, target arrow.DataType) arrow.ArrayData {
 	if to.Mode == schema.Repeated {

@@ -114,3 +114,32 @@ func TestWidenedTable(t *testing.T) {
 		t.Errorf("%d chunks, want 2: one for each definition", len(tab.chunks))
 	}
 }
+
+func TestRetype(t *testing.T) {
+	s := &schema.Schema{Fields: []*schema.Field{
+		{Name: "n", Type: schema.Int64, Mode: schema.Required},
+		{Name: "l", Type: schema.Struct, Mode: schema.Repeated, Fields: []*schema.Field{{Name: "a", Type: schema.String}}},
+	}}
+	// What an engine makes of the same columns: other names and nullability inside.
+	foreign := arrow.NewSchema([]arrow.Field{
+		{Name: "N", Type: arrow.PrimitiveTypes.Int64, Nullable: true},
+		{Name: "L", Type: arrow.ListOf(arrow.StructOf(arrow.Field{Name: "A", Type: arrow.BinaryTypes.String})), Nullable: true},
+	}, nil)
+	b, _, err := array.RecordFromJSON(memory.DefaultAllocator, foreign, strings.NewReader(`[{"N":1,"L":[{"A":"x"}]},{"N":2,"L":[]}]`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	store := inMemory(t)
+	tab := makeTable(t, store, table, &schema.Definition{Schema: s})
+	if _, err := tab.Write(Rows{Info: tab.Info(), Batches: list(b, b.NewSlice(1, 2))}); err != nil {
+		t.Fatal(err)
+	}
+	if got := numbers(t, tab, 0); len(got) != 3 {
+		t.Errorf("rows %v", got)
+	}
+	for name, bad := range map[string]arrow.RecordBatch{"another type": fromJSON(t, columns("n", schema.String, "l", schema.String), `[{"n":"1","l":"2"}]`), "a column less": fromJSON(t, columns("n", schema.Int64), `[{"n":1}]`)} {
+		if _, err := tab.Write(Rows{Info: tab.Info(), Batches: list(bad)}); err == nil {
+			t.Errorf("%s is accepted", name)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"fmt"
 	"sync"
 	"time"
 
@@ -109,11 +110,14 @@ type Written struct {
 	Removed int64
 }
 
-// Write commits rows. It refuses a table that has been dropped.
+// Write commits rows. It refuses a table that has been dropped, and batches of another layout than their definition's.
 func (t *Table) Write(r Rows) (Written, error) {
 	w := &write{table: t, Rows: r}
+	if err := w.reshape(); err != nil {
+		return Written{}, fmt.Errorf("rows of table %s: %w", t.ref, err)
+	}
 	if t.store.log != nil {
-		for _, b := range r.Batches {
+		for _, b := range w.Batches {
 			w.encoded = appendBatch(w.encoded, b)
 		}
 	}
@@ -146,6 +150,23 @@ func (w *write) shape() *schema.Schema {
 		return w.Definition.Schema
 	}
 	return w.Info.Schema
+}
+
+// reshape gives batches from elsewhere the very types of the definition, which Arrow tells apart by the names and the
+// nullability of nested fields too. The decoder's batches have them already.
+func (w *write) reshape() error {
+	if w.Accounted || len(w.Batches) == 0 {
+		return nil
+	}
+	out := make([]arrow.RecordBatch, len(w.Batches))
+	for i, b := range w.Batches {
+		var err error
+		if out[i], err = retype(b, w.shape()); err != nil {
+			return err
+		}
+	}
+	w.Batches = out
+	return nil
 }
 
 func (w *write) prepare(_ *Store, version int64) error {
@@ -189,6 +210,7 @@ func (w *write) publish(_ *Store, version int64) {
 	}
 	if w.Definition != nil {
 		w.Info = newInfo(t.ref, w.Definition, t.infos[len(t.infos)-1], version)
+		w.Info.Change = schema.Change{Adds: true, Relaxes: true} // whoever has the table open hears of it
 		t.infos = append(t.infos, w.Info)
 	}
 	t.append(w.Info, w.Batches, version)
