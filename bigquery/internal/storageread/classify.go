@@ -91,7 +91,9 @@ func repeatable(ctx context.Context, err error) bool {
 	if !ok {
 		return true // no answer at all
 	}
-	if e.Code >= 500 || e.Code == http.StatusTooManyRequests {
+	switch e.Code {
+	case http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout,
+		http.StatusTooManyRequests:
 		return true
 	}
 	for _, item := range e.Errors {
