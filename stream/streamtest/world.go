@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"sync"
 
@@ -126,13 +125,6 @@ func (w *World) flush(name string, rows int) error {
 	}
 	s.visible = max(s.visible, rows)
 	return nil
-}
-
-// Streams is how many streams have been made.
-func (w *World) Streams() int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return len(slices.Collect(maps.Keys(w.streams)))
 }
 
 // DeadLetters is the failure policy whose handlers keep failed records in their buffers until they are flushed, and then
