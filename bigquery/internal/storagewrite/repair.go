@@ -128,7 +128,10 @@ func (r *repair) created(err error) {
 		r.nextRound()
 		return
 	}
-	r.retryOrFail()
+	// There is nothing to wait for: what the last round lacked is there now. The round counts all the same.
+	if r.retryOrFail(); r.step == stepWait {
+		r.nextRound()
+	}
 }
 
 // nextRound begins a round of appends with a new handle.
