@@ -84,7 +84,8 @@ func TestCheckpointsGrowByTally(t *testing.T) {
 	})
 }
 
-// TestUnstoredCheckpointsAreCaughtUp has every other put fail, before or after it was done.
+// TestUnstoredCheckpointsAreCaughtUp (SW-133) has every other put fail, before or after it was done. The writers prepare
+// nothing twice: what they prepared for a checkpoint that failed must come with the next.
 func TestUnstoredCheckpointsAreCaughtUp(t *testing.T) {
 	for _, done := range []bool{false, true} {
 		inBubble(t, func(t *testing.T, s *story) {

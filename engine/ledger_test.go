@@ -75,6 +75,7 @@ func TestLedgerProperty(t *testing.T) {
 	})
 }
 
+// TestParking (SRC-19): lanes are served in the order they came, whoever asks meanwhile.
 func TestParking(t *testing.T) {
 	var p parking
 	for _, lane := range []int{2, 0, 1} {

@@ -360,7 +360,7 @@ func TestBarrierWakesAFetch(t *testing.T) {
 	})
 }
 
-// TestEveryLaneGetsAShare has lanes wait for splits that come late.
+// TestEveryLaneGetsAShare (SRC-19) has lanes wait for splits that come late.
 func TestEveryLaneGetsAShare(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *story) {
 		var mu sync.Mutex
