@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -383,5 +385,55 @@ func TestConcurrentWriters(t *testing.T) {
 	}
 	if left, err := bq.Audit().Unaccounted("d.t"); err != nil || len(left) != 0 {
 		t.Errorf("unaccounted: %v, %v", left, err)
+	}
+}
+
+// TestRESTFaults cuts REST calls off before and behind their work.
+func TestRESTFaults(t *testing.T) {
+	bq := start(t, localbq.Config{})
+	if err := bq.CreateDataset("d"); err != nil {
+		t.Fatal(err)
+	}
+	// insert makes a table in one call, which is never sent again, and returns the answer's code; 0 is none.
+	insert := func(table string) int {
+		body := fmt.Sprintf(`{"tableReference":{"projectId":%q,"datasetId":"d","tableId":%q}}`, localbq.DefaultProject, table)
+		q, err := http.NewRequestWithContext(t.Context(), "POST", "http://"+bq.REST()+"/bigquery/v2/projects/"+localbq.DefaultProject+"/datasets/d/tables", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		q.GetBody = nil
+		r, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(q)
+		if err != nil {
+			return 0
+		}
+		defer r.Body.Close()
+		return r.StatusCode
+	}
+	for _, c := range []struct {
+		table  string
+		action localbq.FaultAction
+		again  int
+	}{{"before", localbq.FaultAction{Reset: true}, 200}, {"behind", localbq.FaultAction{LoseAck: true}, 409}} {
+		arm(t, bq, localbq.Fault{Name: c.table, Match: localbq.FaultMatch{Service: "rest", Method: "tables.insert"}, Action: c.action})
+		if code := insert(c.table); code != 0 {
+			t.Errorf("%s: answered %d", c.table, code)
+		}
+		if code := insert(c.table); code != c.again {
+			t.Errorf("%s: answered %d at the second try, want %d", c.table, code, c.again)
+		}
+	}
+	bq.Faults().MustAllFire(t)
+	waitQuiet(t, bq)
+	var fates []string
+	for r, err := range bq.Audit().Records() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.RPC == "tables.insert" {
+			fates = append(fates, fmt.Sprint(r.Fate, " ", r.Code))
+		}
+	}
+	if got, want := fmt.Sprintf("%q", fates), `["cut " "sent 200" "withheld " "sent 409"]`; got != want {
+		t.Errorf("the log says %s, want %s", got, want)
 	}
 }

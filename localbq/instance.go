@@ -35,6 +35,9 @@ type Instance struct {
 	// services are what the two servers serve, closed behind them.
 	services []func() error
 
+	handling sync.RWMutex // held for reading by each REST call; guards shut
+	shut     bool         // REST calls are not let in any more
+
 	restAddr, grpcAddr string
 	serving            sync.WaitGroup // the two accept loops, ended by stop
 	closing            sync.Once
@@ -202,6 +205,9 @@ func (i *Instance) close() error {
 	}
 	if i.grpc != nil {
 		errs = append(errs, i.rest.Close())
+		i.handling.Lock() // waits for the calls that are in
+		i.shut = true
+		i.handling.Unlock()
 		i.grpc.Stop()
 	}
 	i.serving.Wait()

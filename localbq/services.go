@@ -2,10 +2,12 @@ package localbq
 
 import (
 	"net/http"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/health"
 	"google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/reflection"
 
 	"github.com/millrace-dev/millrace/localbq/internal/readapi"
@@ -39,7 +41,19 @@ func (i *Instance) newREST() *http.Server {
 	mux := http.NewServeMux()
 	mux.Handle("/", face)
 	mux.Handle("/local/v1/", i.newAdmin())
-	return &http.Server{Handler: mux, Protocols: protocols}
+	return &http.Server{Handler: i.whileOpen(mux), Protocols: protocols, ReadHeaderTimeout: 30 * time.Second}
+}
+
+// whileOpen keeps calls out once the instance closes, and lets close wait for those that are in: http.Server.Close does not.
+func (i *Instance) whileOpen(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		i.handling.RLock()
+		defer i.handling.RUnlock()
+		if i.shut {
+			panic(http.ErrAbortHandler)
+		}
+		h.ServeHTTP(w, r)
+	})
 }
 
 // watch is the rules and the log that calls are taken past.
@@ -50,6 +64,8 @@ func (i *Instance) newGRPC() *grpc.Server {
 	s := grpc.NewServer(
 		grpc.ForceServerCodecV2(writeapi.Codec()),
 		grpc.WaitForHandlers(true),
+		// Clients keep idle connections alive more often than gRPC's default of five minutes puts up with.
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
 		grpc.MaxRecvMsgSize(maxReceiveBytes),
 		grpc.MaxSendMsgSize(maxSendBytes),
 		grpc.InitialWindowSize(windowBytes),

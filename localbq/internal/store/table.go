@@ -176,6 +176,9 @@ func (w *write) prepare(_ *Store, version int64) error {
 	if t.dropped {
 		return notFoundTable(t.ref)
 	}
+	if t.mode == ModeStore && w.Count > 0 && len(w.Batches) == 0 {
+		return refusal.New(refusal.BackendError, "table %s has just begun to keep its rows: send them again", t.ref)
+	}
 	if w.Definition != nil && !w.Truncate && t.rows > t.dead {
 		return refusal.New(refusal.Invalid, "Already Exists: Table %s holds rows: its schema cannot be replaced", t.ref)
 	}

@@ -125,6 +125,15 @@ func TestWrite(t *testing.T) {
 		if rows := tab.Stats().Rows; rows != 12 {
 			t.Errorf("%d rows, want 12", rows)
 		}
+		if err := s.SetMode(table, ModeStore); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tab.Write(Rows{Info: tab.Info(), Count: 1}); !refusal.Is(err, refusal.BackendError) {
+			t.Errorf("a count of rows for a table that keeps them: %v", err)
+		}
+		if err := s.SetMode(table, ModeNull); err != nil {
+			t.Fatal(err)
+		}
 		if _, err := tab.Snapshot(); refusal.Of(err) == nil || refusal.Of(err).Code() != 501 {
 			t.Errorf("snapshot: %v, want 501", err)
 		}

@@ -6,6 +6,7 @@ import (
 
 	"cloud.google.com/go/bigquery/storage/apiv1/storagepb"
 	"github.com/cespare/xxhash/v2"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/descriptorpb"
 
@@ -250,8 +251,11 @@ func (c *connection) rowFailure(bad []decode.RowError) error {
 
 // storeFailure is for a write that the store refused: the table went away under it, or the log cannot be written.
 func (c *connection) storeFailure(err error) error {
-	if refusal.Is(err, refusal.NotFound) {
+	switch {
+	case refusal.Is(err, refusal.NotFound):
 		return permissionDenied(permissionGet, c.stream.table.Path())
+	case refusal.Is(err, refusal.BackendError):
+		return &failure{code: codes.Unavailable, entity: c.stream.full, message: err.Error()}
 	}
 	return internal(c.stream.full, err)
 }
