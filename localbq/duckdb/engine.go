@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"runtime"
-	"sync"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -23,8 +22,8 @@ const memoryBytes = 4 << 30
 
 // engine implements query.Engine.
 type engine struct {
-	db    *native.Database
-	scans *native.Scans
+	db     *native.Database
+	tables *native.Scans
 }
 
 // New makes an engine. Whoever made it closes it; a service that was given it does so when it is closed.
@@ -34,7 +33,7 @@ func New() (query.Engine, error) {
 		return nil, err
 	}
 	e := &engine{db: db}
-	if e.scans, err = db.RegisterScans("bq_scan"); err == nil {
+	if e.tables, err = db.RegisterScans("bq_scan"); err == nil {
 		err = db.Register(functions())
 	}
 	if err == nil {
@@ -56,15 +55,19 @@ func (e *engine) Close() error {
 // running is one statement's use of the engine.
 type running struct {
 	*engine
-	ctx     context.Context // of the call of Run
-	tables  map[int64]*query.Table
-	batches map[int64][]arrow.RecordBatch
-	mu      sync.Mutex // guards batches
+	ctx   context.Context // of the call of Run
+	scans map[int64]*scan
+}
+
+// scan is one table of a statement.
+type scan struct {
+	*native.Table
+	of *query.Table
 }
 
 // Run implements query.Engine.
 func (e *engine) Run(ctx context.Context, s query.Statement, c query.Catalog) (*query.Result, error) {
-	r := &running{engine: e, ctx: ctx, tables: map[int64]*query.Table{}, batches: map[int64][]arrow.RecordBatch{}}
+	r := &running{engine: e, ctx: ctx, scans: map[int64]*scan{}}
 	defer r.release()
 	plan, err := compile.Query(s.SQL, compile.Env{
 		Project: s.Project, DefaultProject: s.DefaultProject, DefaultDataset: s.DefaultDataset, Parameters: s.Parameters,
@@ -75,7 +78,7 @@ func (e *engine) Run(ctx context.Context, s query.Statement, c query.Catalog) (*
 		return nil, err
 	}
 	out := &query.Result{Schema: plan.Schema(), Tables: plan.Tables, Volatile: plan.Volatile}
-	if out.BytesProcessed, err = r.bytes(plan); err != nil {
+	if out.BytesProcessed, err = r.open(plan); err != nil {
 		return nil, err
 	}
 	if s.DryRun {
@@ -89,55 +92,48 @@ func (e *engine) Run(ctx context.Context, s query.Statement, c query.Catalog) (*
 	return out, nil
 }
 
-// scan implements compile.Env.
-func (r *running) scan(t *query.Table) (int64, error) {
-	columns := []native.Type{}
-	if t.Schema != nil {
-		for _, f := range t.Schema.Fields {
-			columns = append(columns, nativeType(compile.TypeOf(f)))
-		}
-	}
-	var id int64
-	id = r.scans.Add(&native.Table{Columns: columns, Rows: t.Rows, Batches: func([]int) ([]arrow.RecordBatch, error) { return r.open(id) }})
-	r.tables[id] = t
-	return id, nil
+// scan implements compile.Env. What is read of the table is only known when the statement has been compiled.
+func (r *running) scan(t *query.Table) int64 {
+	s := &scan{&native.Table{Rows: t.Rows}, t}
+	id := r.tables.Add(s.Table)
+	r.scans[id] = s
+	return id
 }
 
-// open answers a table's batches, the same ones however often it is read.
-func (r *running) open(id int64) ([]arrow.RecordBatch, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if b, ok := r.batches[id]; ok {
-		return b, nil
-	}
-	b, err := r.tables[id].Batches()
-	if err == nil {
-		r.batches[id] = b
-	}
-	return b, err
-}
-
-func (r *running) release() {
-	for id := range r.tables {
-		r.scans.Remove(id)
-	}
-}
-
-// bytes is the logical size of the columns that a plan reads.
-func (r *running) bytes(plan *compile.Plan) (int64, error) {
+// open gives every scan the columns that the plan reads, and answers their logical size.
+func (r *running) open(plan *compile.Plan) (int64, error) {
 	total := int64(0)
-	for id, columns := range plan.Used {
-		batches, err := r.open(id)
+	for id, columns := range plan.Scans {
+		s := r.scans[id]
+		batches, err := s.of.Batches()
 		if err != nil {
 			return 0, err
 		}
-		for _, b := range batches {
-			for _, i := range columns {
-				total += store.LogicalBytes(r.tables[id].Schema.Fields[i], b.Column(i))
+		s.Columns = nativeColumns(columns)
+		picked := make([]arrow.RecordBatch, len(batches))
+		for i, b := range batches {
+			picked[i] = pick(b, columns)
+			for k, c := range columns {
+				total += store.LogicalBytes(c.Type.Column(c.Name), picked[i].Column(k))
 			}
 		}
+		s.Batches = func() ([]arrow.RecordBatch, error) { return picked, nil }
 	}
 	return total, nil
+}
+
+func nativeColumns(columns []compile.Stored) []native.Column {
+	out := make([]native.Column, len(columns))
+	for i, c := range columns {
+		out[i] = native.Column{Name: c.Name, Type: nativeType(c.Type)}
+	}
+	return out
+}
+
+func (r *running) release() {
+	for id := range r.scans {
+		r.tables.Remove(id)
+	}
 }
 
 // instant implements compile.Env.
@@ -155,11 +151,11 @@ func (r *running) instant(sql string) (time.Time, error) {
 
 // Restrict implements query.Engine.
 func (e *engine) Restrict(expression string, columns *schema.Schema) (query.Restriction, error) {
-	sql, used, err := compile.Restriction(expression, columns, compile.Env{Now: time.Now()})
+	sql, read, err := compile.Restriction(expression, columns, compile.Env{Now: time.Now()})
 	if err != nil {
 		return nil, err
 	}
-	r := &restriction{engine: e, sql: sql, columns: columns, used: used}
+	r := &restriction{engine: e, sql: sql, columns: columns, read: read}
 	// Whatever DuckDB has against it shows before the first row.
 	if _, err := r.Rows(context.Background(), emptyBatch(columns)); err != nil {
 		return nil, err

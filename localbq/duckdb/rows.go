@@ -71,6 +71,9 @@ func appendColumn(b array.Builder, f *schema.Field, v *native.Vector, from, to i
 	if s, ok := b.(*array.StructBuilder); ok {
 		return appendStructs(s, f, v, from, to)
 	}
+	if appendRun(b, v, from, to) {
+		return nil
+	}
 	b.Reserve(to - from)
 	for i := from; i < to; i++ {
 		if v.Null(i) {
@@ -82,6 +85,29 @@ func appendColumn(b array.Builder, f *schema.Field, v *native.Vector, from, to i
 		}
 	}
 	return nil
+}
+
+// appendRun adds values that both sides hold alike, all at once; false where that cannot be.
+func appendRun(b array.Builder, v *native.Vector, from, to int) bool {
+	if v.HasNulls() || from == to {
+		return false
+	}
+	switch b := b.(type) {
+	case *array.Int64Builder:
+		if v.Type.ID != mapping.TypeBigInt {
+			return false
+		}
+		b.AppendValues(native.Values[int64](v, to)[from:], nil)
+	case *array.Float64Builder:
+		b.AppendValues(native.Values[float64](v, to)[from:], nil)
+	case *array.Date32Builder:
+		b.AppendValues(native.Values[arrow.Date32](v, to)[from:], nil)
+	case *array.TimestampBuilder:
+		b.AppendValues(native.Values[arrow.Timestamp](v, to)[from:], nil)
+	default:
+		return false
+	}
+	return true
 }
 
 // appendLists adds arrays; a NULL array is an empty one in a result, and a NULL element is none.

@@ -2,8 +2,6 @@ package compile
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/millrace-dev/millrace/localbq/duckdb/internal/googlesql"
@@ -20,8 +18,8 @@ type Env struct {
 	User                                    string
 	// Table opens a table.
 	Table func(query.Ref, time.Time) (*query.Table, error)
-	// Scan makes a table readable as bq_scan(id), with columns c0, c1, … .
-	Scan func(*query.Table) (id int64, err error)
+	// Scan makes a table readable as bq_scan(id), with the columns that the plan says it reads of it.
+	Scan func(*query.Table) (id int64)
 	// Instant runs a statement that answers one DATETIME or TIMESTAMP, for FOR SYSTEM_TIME AS OF.
 	Instant func(sql string) (time.Time, error)
 }
@@ -32,8 +30,8 @@ type Plan struct {
 	Columns []Column
 	// Tables are the tables it reads, each once.
 	Tables []query.Ref
-	// Used are the columns that are read of each scan.
-	Used map[int64][]int
+	// Scans are the tables that are read, by the id that Env.Scan gave, with the columns that are read of each.
+	Scans map[int64][]Stored
 	// Volatile is set where running it again may answer something else.
 	Volatile bool
 }
@@ -59,7 +57,7 @@ func Query(sql string, env Env) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &compiler{env: env, tables: map[string]*table{}}
+	c := &compiler{env: env, tables: map[string]*table{}, reads: map[string]scanned{}}
 	r, err := c.query(tree, nil)
 	if err != nil {
 		return nil, err
@@ -68,43 +66,22 @@ func Query(sql string, env Env) (*Plan, error) {
 	if err := r.unique(tree.Pos); err != nil {
 		return nil, err
 	}
-	plan := &Plan{SQL: r.sql, Volatile: c.volatile, Tables: c.refs, Used: map[int64][]int{}}
-	for _, read := range c.reads {
-		plan.use(read)
-	}
+	plan := &Plan{SQL: r.sql, Volatile: c.volatile, Tables: c.refs, Scans: c.readColumns(r.sql)}
 	for _, col := range r.columns {
 		plan.Columns = append(plan.Columns, Column{col.name, col.typ})
 	}
 	return plan, nil
 }
 
-// read is one use of a scan in the text: its columns are name.c0, name.c1, … .
-type read struct {
-	id      int64
-	name    string
-	columns int
-}
-
-// use adds the columns that the text names.
-func (p *Plan) use(r read) {
-	for i := range r.columns {
-		if uses(p.SQL, fmt.Sprintf("%s.c%d", r.name, i)) && !slices.Contains(p.Used[r.id], i) {
-			p.Used[r.id] = append(p.Used[r.id], i)
-		}
-	}
-}
-
-// Restriction compiles a row restriction over columns c0, c1, … of table t0. It also answers which columns it uses.
-func Restriction(text string, columns *schema.Schema, env Env) (sql string, used []int, err error) {
+// Restriction compiles a row restriction over the columns of t0. It also answers which columns it reads.
+func Restriction(text string, columns *schema.Schema, env Env) (sql string, read []Stored, err error) {
 	tree, err := googlesql.ParseExpression(text)
 	if err != nil {
 		return "", nil, err
 	}
-	src := &source{}
-	for i, f := range columns.Fields {
-		src.columns = append(src.columns, column{f.Name, TypeOf(f), fmt.Sprintf("t0.c%d", i)})
-	}
+	src := &source{columns: storedColumns(columns, "t0")}
 	c := &compiler{env: env, tables: map[string]*table{}, alone: true, clause: "a row restriction"}
+	c.reads = map[string]scanned{"t0": {schema: columns}}
 	v, err := c.expr(tree, &scope{sources: []*source{src}})
 	if err != nil {
 		return "", nil, err
@@ -113,26 +90,7 @@ func Restriction(text string, columns *schema.Schema, env Env) (sql string, used
 	if !ok {
 		return "", nil, v.pos.Errorf("A row restriction should return type BOOL, but returns %s", v.typ)
 	}
-	for i, col := range src.columns {
-		if uses(v.sql, col.sql) {
-			used = append(used, i)
-		}
-	}
-	return v.sql, used, nil
-}
-
-// uses reports whether SQL text names a column: t1.c1 is neither in t1.c12 nor in t11.c1.
-func uses(sql, column string) bool {
-	for at := 0; ; {
-		i := strings.Index(sql[at:], column)
-		if i < 0 {
-			return false
-		}
-		at += i + len(column)
-		if at == len(sql) || sql[at] < '0' || sql[at] > '9' {
-			return true
-		}
-	}
+	return v.sql, c.readColumns(v.sql)[0], nil
 }
 
 // compiler compiles one statement.
@@ -142,7 +100,7 @@ type compiler struct {
 	ctes     []cte             // visible, innermost last
 	tables   map[string]*table // by reference and instant
 	refs     []query.Ref
-	reads    []read
+	reads    map[string]scanned // by the name the scan has in the text
 	volatile bool
 	views    int // views being expanded
 	// alone means that there are no tables: subqueries are refused.

@@ -8,7 +8,6 @@ import (
 
 	"github.com/millrace-dev/millrace/localbq/duckdb/internal/googlesql"
 	"github.com/millrace-dev/millrace/localbq/internal/query"
-	"github.com/millrace-dev/millrace/localbq/internal/schema"
 )
 
 // from compiles an item of a FROM clause and adds it to the scope, where later items and the rest of the SELECT see it.
@@ -49,7 +48,7 @@ func aliasOf(given *googlesql.Name, otherwise string) string {
 func renamed(columns []column, sql string) []column {
 	out := make([]column, len(columns))
 	for i, col := range columns {
-		out[i] = column{col.name, col.typ, fmt.Sprintf("%s.c%d", sql, i)}
+		out[i] = column{name: col.name, typ: col.typ, sql: fmt.Sprintf("%s.c%d", sql, i)}
 	}
 	return out
 }
@@ -135,7 +134,7 @@ func (c *compiler) unnest(v value, pos googlesql.Pos, alias *googlesql.Name, off
 	list := "unnest(" + v.sql + ") AS c0"
 	if offset {
 		list += ", generate_subscripts(" + v.sql + ", 1) - 1 AS c1"
-		o := column{aliasOf(offsetAlias, "offset"), int64Type, name + ".c1"}
+		o := column{name: aliasOf(offsetAlias, "offset"), typ: int64Type, sql: name + ".c1"}
 		if err := s.add(&source{columns: []column{o}}, pos); err != nil {
 			return "", err
 		}
@@ -165,19 +164,9 @@ func (c *compiler) stored(t *googlesql.Table, s *scope) (string, error) {
 		return c.view(opened, alias, t, s)
 	}
 	name := c.newName()
-	src := &source{alias: alias}
-	for i, f := range fieldsOf(opened.Schema) {
-		src.columns = append(src.columns, column{f.Name, TypeOf(f), fmt.Sprintf("%s.c%d", name, i)})
-	}
-	c.reads = append(c.reads, read{opened.id, name, len(src.columns)})
+	c.reads[name] = scanned{opened.id, opened.Schema}
+	src := &source{alias: alias, columns: storedColumns(opened.Schema, name)}
 	return fmt.Sprintf("bq_scan(%d) AS %s", opened.id, name), s.add(src, t.Pos)
-}
-
-func fieldsOf(s *schema.Schema) []*schema.Field {
-	if s == nil {
-		return nil
-	}
-	return s.Fields
 }
 
 // reference reads a table's path: project.dataset.table, dataset.table, or table with the default dataset. One quoted name
@@ -246,9 +235,7 @@ func (c *compiler) open(ref query.Ref, at time.Time) (*table, error) {
 	}
 	t := &table{Table: opened}
 	if opened.View == "" {
-		if t.id, err = c.env.Scan(opened); err != nil {
-			return nil, err
-		}
+		t.id = c.env.Scan(opened)
 		if !slices.Contains(c.refs, ref) {
 			c.refs = append(c.refs, ref)
 		}
@@ -371,10 +358,10 @@ func (c *compiler) using(j *googlesql.Join, s *scope, boundary int, merged []col
 func usingColumn(kind, name string, l, r value) column {
 	switch kind {
 	case "RIGHT":
-		return column{name, r.typ, r.sql}
+		return column{name: name, typ: r.typ, sql: r.sql}
 	case "FULL":
 		t, _ := supertype(l.typ, r.typ) // they have been compared
-		return column{name, t, fmt.Sprintf("COALESCE(%s, %s)", l.sql, r.sql)}
+		return column{name: name, typ: t, sql: fmt.Sprintf("COALESCE(%s, %s)", l.sql, r.sql)}
 	}
-	return column{name, l.typ, l.sql}
+	return column{name: name, typ: l.typ, sql: l.sql}
 }

@@ -175,7 +175,7 @@ func (c *compiler) ordered(r result, order []googlesql.OrderItem, parent *scope)
 	name := c.newName()
 	src := &source{}
 	for i, col := range r.columns {
-		src.columns = append(src.columns, column{col.name, col.typ, fmt.Sprintf("%s.c%d", name, i)})
+		src.columns = append(src.columns, column{name: col.name, typ: col.typ, sql: fmt.Sprintf("%s.c%d", name, i)})
 	}
 	s := &scope{parent: parent, sources: []*source{src}}
 	keys, err := c.orderKeys(order, s, func(i int) (value, bool) {

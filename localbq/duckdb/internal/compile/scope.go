@@ -10,9 +10,10 @@ import (
 
 // column is one column of an item of a FROM clause, or of a query's result.
 type column struct {
-	name string // "" for one that cannot be named
-	typ  Type
-	sql  string
+	name   string // "" for one that cannot be named
+	typ    Type
+	sql    string
+	stored bool // sql is the name of a column of a stored table, and members have names of their own
 }
 
 // source is an item of a FROM clause.
@@ -98,9 +99,19 @@ func field(v value, name googlesql.Name) (value, error) {
 	if i < 0 {
 		return value{}, name.Pos.Errorf("Field name %s does not exist in %s", name.Text, v.typ)
 	}
-	out := expr(v.pos, v.typ.Fields[i].Type, []value{v}, "struct_extract(%s, '_%d')", v.sql, i)
+	out := v.member(i)
 	out.name = name.Text
 	return out, nil
+}
+
+// member is the i-th member of a struct.
+func (v value) member(i int) value {
+	if v.stored {
+		out := expr(v.pos, v.typ.Fields[i].Type, []value{v}, "%s_%d", v.sql, i)
+		out.stored = true
+		return out
+	}
+	return expr(v.pos, v.typ.Fields[i].Type, []value{v}, "struct_extract(%s, '_%d')", v.sql, i)
 }
 
 // find looks a path up in this scope alone.
@@ -180,7 +191,9 @@ func usable(c column, name googlesql.Name) error {
 	return nil
 }
 
-func (c column) value(name string) value { return value{sql: c.sql, typ: c.typ, name: name} }
+func (c column) value(name string) value {
+	return value{sql: c.sql, typ: c.typ, name: name, stored: c.stored}
+}
 
 func (s *scope) source(alias string) *source {
 	for _, src := range s.sources {

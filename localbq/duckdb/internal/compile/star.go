@@ -71,7 +71,7 @@ func members(v value) ([]item, error) {
 	}
 	out := make([]item, len(v.typ.Fields))
 	for i, f := range v.typ.Fields {
-		out[i] = item{value: expr(v.pos, f.Type, []value{v}, "struct_extract(%s, '_%d')", v.sql, i)}
+		out[i] = item{value: v.member(i)}
 		out[i].name = f.Name
 	}
 	return out, nil
@@ -130,7 +130,7 @@ func elementColumns(e column) []column {
 	}
 	out := make([]column, len(e.typ.Fields))
 	for i, f := range e.typ.Fields {
-		out[i] = column{f.Name, f.Type, fmt.Sprintf("struct_extract(%s, '_%d')", e.sql, i)}
+		out[i] = column{name: f.Name, typ: f.Type, sql: fmt.Sprintf("struct_extract(%s, '_%d')", e.sql, i)}
 	}
 	return out
 }

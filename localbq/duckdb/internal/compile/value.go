@@ -22,6 +22,7 @@ type value struct {
 	// literal is set for a literal; text for a string literal or a STRING parameter, which may become a date or time.
 	literal *googlesql.Literal
 	text    *string
+	stored  bool // see column.stored
 	// json is set for a part of a JSON value: where it is and in what.
 	json *jsonPart
 	// aggregate and analytic tell of functions inside; ungrouped is the first column of the query's own FROM clause that is

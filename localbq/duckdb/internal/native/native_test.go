@@ -91,8 +91,8 @@ func TestScan(t *testing.T) {
 		t.Fatal(err)
 	}
 	id := scans.Add(&Table{
-		Columns: []Type{Int64, Varchar, ListOf(StructOf(Varchar, Int64))}, Rows: 2*n - 5,
-		Batches: func([]int) ([]arrow.RecordBatch, error) { return []arrow.RecordBatch{b, b.NewSlice(5, n)}, nil },
+		Columns: []Column{{"c0", Int64}, {"c1", Varchar}, {"c2", ListOf(StructOf(Varchar, Int64))}}, Rows: 2*n - 5,
+		Batches: func() ([]arrow.RecordBatch, error) { return []arrow.RecordBatch{b, b.NewSlice(5, n)}, nil },
 	})
 	defer scans.Remove(id)
 	for sql, want := range map[string]string{

@@ -11,15 +11,21 @@ import (
 	"github.com/duckdb/duckdb-go/v2/mapping"
 )
 
-// Table is what a scan reads: batches whose columns have these types. Nobody changes the batches while a scan may run.
+// Table is what a scan reads: batches with these columns. Nobody changes the batches while a scan may run.
 type Table struct {
-	Columns []Type
+	Columns []Column
 	Rows    int64
-	// Batches is called once, before the first row is read, with the columns that will be read.
-	Batches func(columns []int) ([]arrow.RecordBatch, error)
+	// Batches is called for every scan, before its first row is read.
+	Batches func() ([]arrow.RecordBatch, error)
 }
 
-// Scans are tables that SQL reads as scan(id), with columns c0, c1, … .
+// Column is a column of a table.
+type Column struct {
+	Name string
+	Type Type
+}
+
+// Scans are tables that SQL reads as scan(id).
 type Scans struct {
 	mu     sync.Mutex // guards the fields below
 	tables map[int64]*Table
@@ -73,9 +79,13 @@ func bindScan(info mapping.BindInfo) error {
 	if t == nil {
 		return fmt.Errorf("there is no table %d to scan", id)
 	}
-	for i, column := range t.Columns {
-		l := column.logical()
-		mapping.BindAddResultColumn(info, fmt.Sprintf("c%d", i), l)
+	columns := t.Columns
+	if len(columns) == 0 {
+		columns = []Column{{"none", Bool}} // DuckDB has no table without columns; this one is never read
+	}
+	for _, column := range columns {
+		l := column.Type.logical()
+		mapping.BindAddResultColumn(info, column.Name, l)
 		mapping.DestroyLogicalType(&l)
 	}
 	mapping.BindSetCardinality(info, mapping.IdxT(t.Rows), true)
@@ -103,14 +113,14 @@ func initScan(info mapping.InitInfo) error {
 	for i := range mapping.InitGetColumnCount(info) {
 		column := int(mapping.InitGetColumnIndex(info, i))
 		if column < 0 || column >= len(t.Columns) {
-			column = -1 // a row id, wanted where only rows are counted
+			column = -1 // of no table: only rows are counted
 			s.types = append(s.types, Int64)
 		} else {
-			s.types = append(s.types, t.Columns[column])
+			s.types = append(s.types, t.Columns[column].Type)
 		}
 		s.columns = append(s.columns, column)
 	}
-	batches, err := t.Batches(s.columns)
+	batches, err := t.Batches()
 	if err != nil {
 		return err
 	}
@@ -137,10 +147,6 @@ func fillScan(info mapping.FunctionInfo, output mapping.DataChunk) error {
 	for place, column := range s.columns {
 		v := newVector(mapping.DataChunkGetVector(output, mapping.IdxT(place)), s.types[place])
 		if column < 0 {
-			ids := Values[int64](&v, int(p.to-p.from))
-			for k := range ids {
-				ids[k] = i<<32 + int64(k)
-			}
 			continue
 		}
 		if err := fill(&v, p.batch.Column(column), int(p.from), int(p.to)); err != nil {

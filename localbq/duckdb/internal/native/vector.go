@@ -28,6 +28,9 @@ func (v *Vector) Null(i int) bool {
 	return *(*uint64)(unsafe.Add(v.validity, i/64*8))&(1<<(i%64)) == 0
 }
 
+// HasNulls reports whether any value may be NULL.
+func (v *Vector) HasNulls() bool { return v.validity != nil }
+
 // SetNull makes value i NULL.
 func (v *Vector) SetNull(i int) {
 	if v.validity == nil {
