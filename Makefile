@@ -27,7 +27,7 @@ race: ## the test suite under the race detector
 	$(GO) test -race ./...
 
 crash: ## the whole command killed at random instants and started again
-	$(GO) test -count=1 -run '^TestKilled' ./internal/e2e -kills $(KILLS)
+	$(GO) test -count=1 -run "^TestKilled" ./cmd/millrace -kills $(KILLS)
 
 bench: ## every benchmark, once
 	$(GO) test -run '^$$' -bench . -benchmem ./...

@@ -17,10 +17,10 @@ type checker struct{ d *decoder }
 func check(f *File, d *decoder) {
 	c := checker{d}
 	c.name(f.Job)
-	if c.one("source", &f.Source) && f.Source.Files != nil {
+	if c.one("source", keysOf(reflect.TypeFor[Source]())...) && f.Source.Files != nil {
 		c.files(f.Source.Files)
 	}
-	if c.one("sink", &f.Sink) && f.Sink.BigQuery != nil {
+	if c.one("sink", keysOf(reflect.TypeFor[Sink]())...) && f.Sink.BigQuery != nil {
 		c.bigquery(f.Sink.BigQuery)
 	}
 	c.checkpoint(f.Checkpoint)
@@ -57,9 +57,8 @@ func (c checker) there(key string) bool {
 	return ok
 }
 
-// one checks that exactly one of the keys of a section is given.
-func (c checker) one(section string, v any) bool {
-	known := keysOf(reflect.TypeOf(v).Elem())
+// one checks that exactly one of these keys of a section is given.
+func (c checker) one(section string, known ...string) bool {
 	var given []string
 	for _, k := range known {
 		if c.there(section + "." + k) {
@@ -132,7 +131,7 @@ func (c checker) checkpoint(p Checkpoint) {
 func (c checker) bigquery(b *BigQuery) {
 	const key = "sink.bigquery."
 	c.table(key+"table", b.Table)
-	if c.one(key+"schema", &b.Schema) && b.Schema.Infer != nil {
+	if c.one(key+"schema", "file", "table", "infer") && b.Schema.Infer != nil {
 		c.notNegative(key+"schema.infer.sample", b.Schema.Infer.Sample)
 	}
 	if b.Schema.Rest != "" && b.Schema.UnknownFields == "ignore" {

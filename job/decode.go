@@ -74,6 +74,9 @@ func placeOf(n ast.Node) place {
 // value reads n into v, which key names.
 func (d *decoder) value(n ast.Node, v reflect.Value, key string) {
 	n = bare(n)
+	if _, null := n.(*ast.NullNode); null && v.Kind() == reflect.Pointer && needy(v.Type().Elem()) {
+		return // a section that cannot do without its keys, and has none, is not there: --set takes one away like this
+	}
 	d.places[key] = placeOf(n)
 	switch {
 	case v.Kind() == reflect.Pointer:
@@ -96,6 +99,16 @@ func (d *decoder) value(n ast.Node, v reflect.Value, key string) {
 	default:
 		d.scalar(n, v, key)
 	}
+}
+
+// needy reports whether a section has keys that must be there.
+func needy(t reflect.Type) bool {
+	for i := range t.NumField() {
+		if t.Field(i).Tag.Get("need") == "true" {
+			return true
+		}
+	}
+	return false
 }
 
 // bare looks behind anchors, aliases are refused by scalar and object as what they are not.
@@ -132,7 +145,7 @@ func (d *decoder) object(n ast.Node, v reflect.Value, key string) {
 		default:
 			d.value(p.Value, v.Field(i), at)
 			d.oneOf(p.Value, v.Field(i), v.Type().Field(i).Tag.Get("one"), at)
-			if _, null := bare(p.Value).(*ast.NullNode); null {
+			if _, null := bare(p.Value).(*ast.NullNode); null && d.places[at] != (place{}) {
 				d.places[at] = placeOf(p.Key)
 			}
 		}

@@ -165,6 +165,17 @@ func TestSet(t *testing.T) {
 	}
 }
 
+func TestNothingInASection(t *testing.T) {
+	p, err := Parse("job.yaml", []byte(strings.Replace(good, "{ infer: { sample: 1000 } }", "{ infer: }", 1)),
+		[]string{"sink.bigquery.failures.deadLetter=", "sink.bigquery.failures.policy=drop"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b := p.Sink.BigQuery; b.Schema.Infer == nil || b.Failures.DeadLetter != nil {
+		t.Errorf("a section without required keys is there with its defaults, got %+v; one with them is not there, got %+v", b.Schema, b.Failures)
+	}
+}
+
 func TestNearest(t *testing.T) {
 	known := []string{"method", "table", "schema", "create", "deadLetter"}
 	for word, want := range map[string]string{"methud": "method", "tabel": "table", "Schema": "schema", "deadletters": "deadLetter", "x": "", "partition": ""} {
