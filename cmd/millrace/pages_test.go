@@ -1,0 +1,103 @@
+package main
+
+import (
+	"io"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/millrace-dev/millrace/bigquery"
+	"github.com/millrace-dev/millrace/engine"
+	"github.com/millrace-dev/millrace/stream"
+)
+
+func page(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile("../../docs/reference/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// TestMetricsPage holds docs/reference/metrics.md to the inventories, both ways.
+func TestMetricsPage(t *testing.T) {
+	documented := map[string]string{} // name → meaning
+	for _, m := range regexp.MustCompile("(?m)^\\| `(millrace[^`]+)` \\| (?:counter|gauge) \\| [^|]* \\| (.*) \\|$").FindAllStringSubmatch(page(t, "metrics.md"), -1) {
+		documented[m[1]] = m[2]
+	}
+	known := map[string]bool{}
+	for _, list := range [][]stream.Instrument{engine.Instruments(), bigquery.SinkInstruments(), bigquery.SourceInstruments()} {
+		for _, in := range list {
+			known[in.Name] = true
+			if documented[in.Name] != in.Help {
+				t.Errorf("%s: the page says %q, the code %q", in.Name, documented[in.Name], in.Help)
+			}
+		}
+	}
+	for name := range documented {
+		if !known[name] {
+			t.Errorf("the page has %s, which nothing counts", name)
+		}
+	}
+	if len(known) < 30 {
+		t.Errorf("found %d metrics: the inventory is broken", len(known))
+	}
+}
+
+// TestCommandsPage holds docs/reference/commands.md to the commands and their flags, both ways.
+func TestCommandsPage(t *testing.T) {
+	sections := map[string]string{}
+	for _, s := range strings.Split(page(t, "commands.md"), "\n## ")[1:] {
+		title, body, _ := strings.Cut(s, "\n")
+		sections[title] = body
+	}
+	root := (&app{console: newConsole(io.Discard)}).root()
+	flagsOn(t, "Everywhere", sections["Everywhere"], root.PersistentFlags())
+	delete(sections, "Everywhere")
+	for _, cmd := range root.Commands() {
+		body, ok := sections[cmd.CommandPath()]
+		if !ok {
+			t.Errorf("no section %q", cmd.CommandPath())
+		}
+		delete(sections, cmd.CommandPath())
+		if cmd.Name() == "write" { // is told what run has
+			run, _, _ := root.Find([]string{"run"})
+			run.LocalFlags().VisitAll(func(f *pflag.Flag) {
+				if f.Name != "set" {
+					body += "\n| `--" + f.Name + "` |"
+				}
+			})
+		}
+		flagsOn(t, cmd.Name(), body, localFlags(cmd))
+		if cmd.Example == "" || cmd.Short == "" {
+			t.Errorf("%s has no example or no description", cmd.Name())
+		}
+	}
+	for title := range sections {
+		t.Errorf("section %q is about no command", title)
+	}
+}
+
+func localFlags(cmd *cobra.Command) *pflag.FlagSet { return cmd.LocalNonPersistentFlags() }
+
+func flagsOn(t *testing.T, where, body string, flags *pflag.FlagSet) {
+	t.Helper()
+	documented := map[string]bool{}
+	for _, m := range regexp.MustCompile("(?m)^\\| `--([a-z-]+)`").FindAllStringSubmatch(body, -1) {
+		documented[m[1]] = true
+	}
+	flags.VisitAll(func(f *pflag.Flag) {
+		if !documented[f.Name] && f.Name != "help" {
+			t.Errorf("%s: --%s is not on the page", where, f.Name)
+		}
+		delete(documented, f.Name)
+	})
+	for name := range documented {
+		t.Errorf("%s: the page has --%s, which is no flag", where, name)
+	}
+}
