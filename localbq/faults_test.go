@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -154,21 +155,24 @@ func TestDelayAndHang(t *testing.T) {
 					t.Error(err)
 				}
 				held = false
-			case <-time.After(time.Millisecond):
+			default:
 				clock.Advance(time.Second)
+				runtime.Gosched()
 			}
 		}
 	})
 	t.Run("hanging until released", func(t *testing.T) {
-		arm(t, bq, localbq.Fault{Name: "stuck", Action: localbq.FaultAction{Hang: true}})
+		arm(t, bq, localbq.Fault{Action: localbq.FaultAction{Barrier: true}}, localbq.Fault{Name: "stuck", Action: localbq.FaultAction{Hang: true}})
 		c := open()
 		if err := c.Send(ids.first(t, stream("d.t"), "id: 2")); err != nil {
 			t.Fatal(err)
 		}
 		done := answered(c)
-		for fired(bq, "stuck") == 0 {
-			time.Sleep(time.Millisecond)
+		b, err := bq.Faults().NextBarrier(t.Context())
+		if err != nil {
+			t.Fatal(err)
 		}
+		b.Release() // from here to the hang nothing can answer
 		select {
 		case err := <-done:
 			t.Fatalf("answered while it hung: %v", err)
@@ -191,15 +195,6 @@ func TestDelayAndHang(t *testing.T) {
 	})
 }
 
-func fired(bq *localbq.Instance, name string) int {
-	for _, r := range bq.Faults().List() {
-		if r.Name == name {
-			return r.Fired
-		}
-	}
-	return -1
-}
-
 func TestBarrier(t *testing.T) {
 	for _, phase := range []struct {
 		name    string
@@ -211,7 +206,7 @@ func TestBarrier(t *testing.T) {
 		{"answered", localbq.Fault{Phase: localbq.PhaseAnswered}, 1},
 	} {
 		t.Run(phase.name, func(t *testing.T) {
-			bq, ids, open := oneTable(t, localbq.Config{})
+			bq, ids, _ := oneTable(t, localbq.Config{})
 			phase.rule.Action.Barrier = true
 			arm(t, bq, phase.rule)
 			ctx, cancel := context.WithCancel(context.Background())
@@ -240,32 +235,19 @@ func TestBarrier(t *testing.T) {
 			<-b.Gone()
 			b.Release()
 			b.Release()
-			waitQuiet(t, bq)
+			closeNow(t, bq)
 			if rows, _ := bq.NumRows("d.t"); rows != phase.applied {
 				t.Errorf("%d rows in the end, want %d", rows, phase.applied)
 			}
-			_ = open
 		})
 	}
 }
 
-// waitQuiet waits until no call is open.
-func waitQuiet(t *testing.T, bq *localbq.Instance) {
+// closeNow closes an instance, which ends once every call is over and written down. What it holds can still be looked at.
+func closeNow(t *testing.T, bq *localbq.Instance) {
 	t.Helper()
-	for {
-		pending := 0
-		for r, err := range bq.Audit().Records() {
-			if err != nil {
-				t.Fatal(err)
-			}
-			if r.Fate == "pending" {
-				pending++
-			}
-		}
-		if pending == 0 {
-			return
-		}
-		time.Sleep(time.Millisecond)
+	if err := bq.Close(); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -423,7 +405,7 @@ func TestRESTFaults(t *testing.T) {
 		}
 	}
 	bq.Faults().MustAllFire(t)
-	waitQuiet(t, bq)
+	closeNow(t, bq)
 	var fates []string
 	for r, err := range bq.Audit().Records() {
 		if err != nil {

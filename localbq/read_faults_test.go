@@ -70,7 +70,7 @@ func TestReadFaults(t *testing.T) {
 	})
 	bq.Faults().MustAllFire(t)
 	t.Run("the log knows the calls", func(t *testing.T) {
-		waitQuiet(t, bq)
+		closeNow(t, bq)
 		var ends []string
 		for r, err := range bq.Audit().Records() {
 			if err != nil {

@@ -3,6 +3,7 @@ package localbq_test
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -252,7 +253,8 @@ func TestIdle(t *testing.T) {
 			select {
 			case err = <-ended:
 				wantStatus(t, status.Convert(err), codes.Aborted, "Closing the stream because it has been inactive for 600 seconds. Entity: "+stream("d.t"))
-			case <-time.After(time.Millisecond):
+			default:
+				runtime.Gosched()
 			}
 		}
 	})

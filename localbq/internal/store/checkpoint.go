@@ -118,8 +118,11 @@ func (s *Store) capture() *checkpointState {
 	return state
 }
 
+// timeTravel is the longest time that a dataset lets readers go back.
+const timeTravel = 168 * time.Hour
+
 // horizon is the version that time travel cannot go behind.
-func (s *Store) horizon() int64 { return s.clock.Now().Add(-168 * time.Hour).UnixMicro() }
+func (s *Store) horizon() int64 { return s.clock.Now().Add(-timeTravel).UnixMicro() }
 
 func (t *Table) capture(horizon int64) tableState {
 	t.mu.Lock()

@@ -228,6 +228,7 @@ func (t *Table) truncate(version int64) {
 		}
 	}
 	t.dead, t.bytes = t.rows, 0
+	t.forget(version - timeTravel.Microseconds())
 }
 
 // append adds batches to the open chunk and to new ones behind it. Batches shaped by an older definition are brought into

@@ -104,6 +104,27 @@ func TestWrite(t *testing.T) {
 			t.Errorf("stats %+v, want 2 rows of 16 bytes", st)
 		}
 	})
+	t.Run("truncated rows are forgotten once time travel cannot reach them", func(t *testing.T) {
+		manual := clock.NewManual(clock.Start)
+		s := open(t, Options{Clock: manual})
+		makeDataset(t, s)
+		tab := makeTable(t, s, table, &schema.Definition{Schema: numberedSchema})
+		replace := func(from int) {
+			if _, err := tab.Write(Rows{Info: tab.Info(), Truncate: true, Batches: list(numbered(from, 2))}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		replace(0)
+		replace(2)
+		if len(tab.chunks) != 2 {
+			t.Errorf("%d chunks, want 2", len(tab.chunks))
+		}
+		manual.Advance(169 * time.Hour)
+		replace(4)
+		if len(tab.chunks) != 2 || !slices.Equal(numbers(t, tab, 4), []int64{4, 5}) {
+			t.Errorf("%d chunks, rows %v", len(tab.chunks), numbers(t, tab, 4))
+		}
+	})
 	t.Run("a new schema without truncation is for a table without rows", func(t *testing.T) {
 		s := inMemory(t)
 		tab := makeTable(t, s, table, &schema.Definition{Schema: numberedSchema})
