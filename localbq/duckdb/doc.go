@@ -18,7 +18,7 @@
 // is refused, with BigQuery's words where it refuses too, else beginning with "Not supported by local BigQuery:".
 //
 // Refused as not supported: DML, DDL, scripts, INFORMATION_SCHEMA, wildcard tables, PIVOT, UNPIVOT, TABLESAMPLE, pipe
-// syntax, user-defined functions, CAST with FORMAT or with parameterized types, arithmetic on BIGNUMERIC, and the functions
+// syntax, user-defined functions, CAST with FORMAT or with parameterized types, SUM, AVG and rounding of BIGNUMERIC, and the functions
 // that are not in the table of functions.
 //
 // # Known differences

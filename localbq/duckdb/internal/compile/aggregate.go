@@ -18,9 +18,11 @@ COUNTIF(BOOL) INT64 = #1|count(CASE WHEN $1 THEN 1 END)
 SUM(INT64) INT64 = bq_sum(#1)|sum($1)
 SUM(FLOAT64) FLOAT64 = #1|sum($1)
 SUM(NUMERIC) NUMERIC = #1|sum($1)
+SUM(BIGNUMERIC) BIGNUMERIC = unsupported
 AVG(INT64) FLOAT64 = #1|avg($1)
 AVG(FLOAT64) FLOAT64 = #1|avg($1)
 AVG(NUMERIC) NUMERIC = bq_average(#1, #2)|sum($1)|count($1)
+AVG(BIGNUMERIC) BIGNUMERIC = unsupported
 MIN(T) T = #1|min($1)
 MAX(T) T = #1|max($1)
 ANY_VALUE(T) T = #1|any_value($1)
@@ -195,26 +197,19 @@ func (c *compiler) fillAggregate(name string, e *googlesql.Call, args []value, m
 		}
 		return c.limitedStrings(e, args, m, over)
 	}
-	arguments := make([]argument, len(args))
-	for i, a := range args {
-		arguments[i].value = a
-	}
-	for _, s := range aggregates[name] {
-		places, t, _, ok := s.match(arguments)
-		if !ok {
-			continue
-		}
-		parts := strings.Split(s.template, "|")
-		sql := parts[0]
-		for i, call := range parts[1:] {
-			sql = strings.Replace(sql, fmt.Sprintf("#%d", i+1), m.around(fill(call, places, false))+over, 1)
-		}
-		return expr(e.Pos, settled(t), args, "%s", sql), nil
-	}
-	if name != e.Name {
+	sig, places, t, err := choose(aggregates[name], valueArguments(args), e.Pos)
+	switch {
+	case err != nil:
+		return value{}, err
+	case sig == nil:
 		return value{}, noSignature("aggregate function "+e.Name, args, e.Pos)
 	}
-	return value{}, noSignature("aggregate function "+name, args, e.Pos)
+	parts := strings.Split(sig.template, "|")
+	sql := parts[0]
+	for i, call := range parts[1:] {
+		sql = strings.Replace(sql, fmt.Sprintf("#%d", i+1), m.around(fill(call, places, false))+over, 1)
+	}
+	return expr(e.Pos, settled(t), args, "%s", sql), nil
 }
 
 // around puts modifiers into and behind the parentheses of a call.

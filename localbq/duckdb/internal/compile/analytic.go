@@ -99,22 +99,18 @@ func (c *compiler) analyticCall(e *googlesql.Call, w *googlesql.Window, over str
 	if err != nil {
 		return value{}, err
 	}
-	arguments := make([]argument, len(args))
-	for i, a := range args {
-		arguments[i].value = a
+	sig, places, t, err := choose(analytics[e.Name], valueArguments(args), e.Pos)
+	switch {
+	case err != nil:
+		return value{}, err
+	case sig == nil:
+		return value{}, noSignature("analytic function "+e.Name, args, e.Pos)
 	}
-	for _, sig := range analytics[e.Name] {
-		places, t, _, ok := sig.match(arguments)
-		if !ok {
-			continue
-		}
-		call := fill(sig.template, places, false)
-		if e.Nulls != "" && !strings.HasPrefix(e.Name, "PERCENTILE") {
-			call = strings.TrimSuffix(call, ")") + " " + e.Nulls + " NULLS)"
-		}
-		return expr(e.Pos, settled(t), args, "%s%s", call, over), nil
+	call := fill(sig.template, places, false)
+	if e.Nulls != "" && !strings.HasPrefix(e.Name, "PERCENTILE") {
+		call = strings.TrimSuffix(call, ")") + " " + e.Nulls + " NULLS)"
 	}
-	return value{}, noSignature("analytic function "+e.Name, args, e.Pos)
+	return expr(e.Pos, settled(t), args, "%s%s", call, over), nil
 }
 
 func lower(name string) string { return strings.ToLower(name) }

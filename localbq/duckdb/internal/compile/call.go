@@ -75,6 +75,8 @@ func noFunctionSignature(e *googlesql.Call, args []argument) error {
 	names := make([]string, len(args))
 	for i, a := range args {
 		switch {
+		case a.span != nil && a.span.To == "" && !takes(e.Name, i, func(p parameter) bool { return p.parts[a.span.From] }):
+			return a.span.Pos.Errorf("%s does not support the %s date part", e.Name, a.span.From)
 		case a.span != nil:
 			names[i] = "INTERVAL"
 		case a.sql == "":

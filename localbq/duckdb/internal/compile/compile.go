@@ -96,6 +96,7 @@ func Restriction(text string, columns *schema.Schema, env Env) (sql string, read
 // compiler compiles one statement.
 type compiler struct {
 	env      Env
+	steps    int               // expressions compiled so far
 	named    int               // tables named so far
 	ctes     []cte             // visible, innermost last
 	tables   map[string]*table // by reference and instant

@@ -9,5 +9,5 @@
 // How types are held: INT64 BIGINT, FLOAT64 DOUBLE, NUMERIC DECIMAL(38,9), STRING VARCHAR, BYTES BLOB, DATE DATE, TIME TIME,
 // DATETIME and TIMESTAMP both TIMESTAMP (which of them is known here), INTERVAL INTERVAL, JSON and GEOGRAPHY VARCHAR,
 // STRUCT STRUCT with members by position, RANGE a STRUCT of two, ARRAY a list. BIGNUMERIC has more digits than DuckDB
-// knows: it is a BLOB of 32 bytes that sorts as the numbers do, and arithmetic on it is refused.
+// knows: it is a BLOB of 32 bytes that sorts as the numbers do, with functions of the engine for arithmetic.
 package compile

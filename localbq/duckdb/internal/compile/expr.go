@@ -2,17 +2,32 @@ package compile
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/millrace-dev/millrace/localbq/duckdb/internal/googlesql"
 	"github.com/millrace-dev/millrace/localbq/internal/schema"
+	"github.com/millrace-dev/millrace/localbq/internal/text"
+)
+
+// Some forms are compiled or written down twice, so that a hostile statement could take time or memory without end.
+const (
+	maxSteps   = 300_000
+	maxSQL     = 8 << 20
+	tooComplex = "The query is too complex: it exceeds what the local BigQuery compiles"
 )
 
 // expr compiles an expression. A grouping key is as good as a column of its own, whatever it is made of.
 func (c *compiler) expr(e googlesql.Expr, s *scope) (value, error) {
+	if c.steps++; c.steps > maxSteps {
+		return value{}, e.At().Errorf("%s", tooComplex)
+	}
 	v, err := c.compile(e, s)
 	if err != nil {
 		return value{}, err
+	}
+	if len(v.sql) > maxSQL {
+		return value{}, e.At().Errorf("%s", tooComplex)
 	}
 	if s.grouped[v.sql] {
 		v.ungrouped = nil
@@ -130,6 +145,12 @@ func jsonSubscript(x, i value) (value, error) {
 	switch {
 	case i.literal != nil && i.literal.Kind == googlesql.String:
 		return x.jsonStep(i.literal.Text), nil
+	case i.literal != nil && i.literal.Kind == googlesql.Integer:
+		n, err := strconv.ParseInt(i.literal.Text, 0, 64)
+		if err != nil || n < 0 {
+			return expr(x.pos, jsonType, []value{x, i}, "CAST(NULL AS VARCHAR)"), nil
+		}
+		return x.jsonIndex(n), nil
 	case i.typ.is(schema.String):
 		return expr(x.pos, jsonType, []value{x, i}, "CAST(json_extract(%s, '/' || replace(replace(%s, '~', '~0'), '/', '~1')) AS VARCHAR)", x.sql, i.sql), nil
 	case i.typ.is(schema.Int64):
@@ -178,6 +199,9 @@ func (c *compiler) caseOf(e *googlesql.Case, s *scope) (value, error) {
 
 // together gives values the one type that all of them become.
 func together(values []value, pos googlesql.Pos, what string) (Type, []value, error) {
+	if err := badLiteral(values); err != nil {
+		return Type{}, nil, err
+	}
 	t, ok := common(values)
 	if !ok {
 		return Type{}, nil, noSignature(what, values, pos)
@@ -189,6 +213,24 @@ func together(values []value, pos googlesql.Pos, what string) (Type, []value, er
 		}
 	}
 	return t, out, nil
+}
+
+// badLiteral refuses a text that stands where a date or time is wanted and is none.
+func badLiteral(values []value) error {
+	for _, wanted := range values {
+		if wanted.gives() || wanted.typ.Array {
+			continue
+		}
+		for _, v := range values {
+			if v.text == nil {
+				continue
+			}
+			if _, err := civilLiteral(*v.text, wanted.typ.Kind); err != nil {
+				return v.pos.Errorf("Could not cast literal %s to type %s", text.Quoted(*v.text), wanted.typ)
+			}
+		}
+	}
+	return nil
 }
 
 // common is the type that all values become. Literals give way to what is not one.

@@ -178,12 +178,11 @@ func (c *compiler) ordered(r result, order []googlesql.OrderItem, parent *scope)
 		src.columns = append(src.columns, column{name: col.name, typ: col.typ, sql: fmt.Sprintf("%s.c%d", name, i)})
 	}
 	s := &scope{parent: parent, sources: []*source{src}}
-	keys, err := c.orderKeys(order, s, func(i int) (value, bool) {
-		if i >= len(src.columns) {
-			return value{}, false
-		}
-		return src.columns[i].value(""), true
-	})
+	columns := make([]value, len(src.columns))
+	for i, col := range src.columns {
+		columns[i] = col.value("")
+	}
+	keys, err := c.orderKeys(order, s, columns)
 	if err != nil {
 		return result{}, err
 	}

@@ -45,12 +45,11 @@ func (c *compiler) selection(tree *googlesql.Select, order []googlesql.OrderItem
 		}
 	}
 	if order != nil {
-		keys, err := c.orderKeys(order, s.after, func(i int) (value, bool) {
-			if i >= len(s.items) {
-				return value{}, false
-			}
-			return s.items[i].value, true
-		})
+		columns := make([]value, len(s.items))
+		for i, it := range s.items {
+			columns[i] = it.value
+		}
+		keys, err := c.orderKeys(order, s.after, columns)
 		if err != nil {
 			return result{}, err
 		}
@@ -413,11 +412,11 @@ func settled(t Type) Type {
 	return t
 }
 
-// orderKeys compiles ORDER BY. A key that is a number names a column, which at answers.
-func (c *compiler) orderKeys(order []googlesql.OrderItem, s *scope, at func(int) (value, bool)) (string, error) {
+// orderKeys compiles ORDER BY. A key that is a number names one of columns; nil where numbers are not allowed to.
+func (c *compiler) orderKeys(order []googlesql.OrderItem, s *scope, columns []value) (string, error) {
 	keys := make([]string, len(order))
 	for i, o := range order {
-		v, err := c.orderKey(o, s, at)
+		v, err := c.orderKey(o, s, columns)
 		if err != nil {
 			return "", err
 		}
@@ -432,18 +431,19 @@ func (c *compiler) orderKeys(order []googlesql.OrderItem, s *scope, at func(int)
 	return strings.Join(keys, ", "), nil
 }
 
-func (c *compiler) orderKey(o googlesql.OrderItem, s *scope, at func(int) (value, bool)) (value, error) {
-	if l, ok := o.X.(*googlesql.Literal); ok && at != nil {
-		if l.Kind != googlesql.Integer {
-			return value{}, l.Pos.Errorf("Cannot ORDER BY literal expressions")
-		}
-		n, err := strconv.Atoi(l.Text)
-		if v, ok := at(n - 1); err == nil && n >= 1 && ok {
-			return v, nil
-		}
+func (c *compiler) orderKey(o googlesql.OrderItem, s *scope, columns []value) (value, error) {
+	l, ok := o.X.(*googlesql.Literal)
+	switch {
+	case !ok || columns == nil:
+		return c.expr(o.X, s)
+	case l.Kind != googlesql.Integer:
+		return value{}, l.Pos.Errorf("Cannot ORDER BY literal expressions")
+	}
+	i, ok := ordinal(l, len(columns))
+	if !ok {
 		return value{}, l.Pos.Errorf("ORDER BY column number item is out of range: %s", l.Text)
 	}
-	return c.expr(o.X, s)
+	return columns[i], nil
 }
 
 // direction writes out GoogleSQL's defaults: NULL comes first in ascending order and last in descending order.

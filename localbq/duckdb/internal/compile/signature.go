@@ -195,32 +195,45 @@ func datePart(e googlesql.Expr, allowed map[string]bool) (string, bool) {
 
 var weekdays = words("SUNDAY MONDAY TUESDAY WEDNESDAY THURSDAY FRIDAY SATURDAY")
 
-// apply compiles a call of a name in the table; false where no signature takes the operands.
-func (c *compiler) apply(name string, operands []value, pos googlesql.Pos) (value, bool, error) {
-	args := make([]argument, len(operands))
-	for i, v := range operands {
+// choose picks the signature that takes the arguments with the fewest coercions, the first of several; nil for none.
+func choose(signatures []signature, args []argument, pos googlesql.Pos) (best *signature, places []string, result Type, err error) {
+	least := -1
+	for i := range signatures {
+		p, t, cost, ok := signatures[i].match(args)
+		if ok && (least < 0 || cost < least) {
+			best, places, result, least = &signatures[i], p, t, cost
+		}
+	}
+	if best != nil && best.template == "unsupported" {
+		return nil, nil, Type{}, pos.Unsupported("this on type %s", result)
+	}
+	return best, places, result, nil
+}
+
+func valueArguments(values []value) []argument {
+	args := make([]argument, len(values))
+	for i, v := range values {
 		args[i].value = v
 	}
-	return c.applyArguments(name, args, false, pos)
+	return args
+}
+
+// apply compiles a call of a name in the table; false where no signature takes the operands.
+func (c *compiler) apply(name string, operands []value, pos googlesql.Pos) (value, bool, error) {
+	return c.applyArguments(name, valueArguments(operands), false, pos)
 }
 
 func (c *compiler) applyArguments(name string, args []argument, safe bool, pos googlesql.Pos) (value, bool, error) {
-	best := -1
-	var out value
-	for _, s := range signatures[name] {
-		places, t, cost, ok := s.match(args)
-		if !ok || best >= 0 && cost >= best {
-			continue
-		}
-		best = cost
-		c.volatile = c.volatile || s.volatile
-		operands := make([]value, len(args))
-		for i, a := range args {
-			operands[i] = a.value
-		}
-		out = expr(pos, settled(t), operands, "%s", fill(s.template, places, safe))
+	sig, places, t, err := choose(signatures[name], args, pos)
+	if sig == nil || err != nil {
+		return value{}, false, err
 	}
-	return out, best >= 0, nil
+	c.volatile = c.volatile || sig.volatile
+	operands := make([]value, len(args))
+	for i, a := range args {
+		operands[i] = a.value
+	}
+	return expr(pos, settled(t), operands, "%s", fill(sig.template, places, safe)), true, nil
 }
 
 // placeholder is a place of a template: $1 one argument, $* all of them, $[# IS NULL| OR ] all of them, each in the form

@@ -367,13 +367,13 @@ func IntToBig(v int64) (*big.Int, error)        { return new(big.Int).Mul(big.Ne
 func NumericToBig(v *big.Int) (*big.Int, error) { return new(big.Int).Mul(v, bigStep), nil }
 
 func BigToNumeric(v *big.Int) (*big.Int, error) {
-	return fits(quotient(v, bigStep), func() string { return string(text.AppendDecimal(nil, v, 38)) })
+	return fits(quotient(v, bigStep), func() string { return bigText(v) })
 }
 
 func BigToInt(v *big.Int) (int64, error) {
 	q := quotient(v, bigUnit)
 	if !q.IsInt64() {
-		return 0, fmt.Errorf("int64 out of range: %s", text.AppendDecimal(nil, v, 38))
+		return 0, fmt.Errorf("int64 out of range: %s", bigText(v))
 	}
 	return q.Int64(), nil
 }
@@ -383,4 +383,40 @@ func BigToFloat(v *big.Int) (float64, error) {
 	return f, nil
 }
 
-func BigToText(v *big.Int) (string, error) { return string(text.AppendDecimal(nil, v, 38)), nil }
+func BigToText(v *big.Int) (string, error) { return bigText(v), nil }
+
+var bigLimit = new(big.Int).Lsh(big.NewInt(1), 255)
+
+func fitsBig(v *big.Int, a *big.Int, op string, b *big.Int) (*big.Int, error) {
+	if v.Cmp(bigLimit) >= 0 || v.Cmp(new(big.Int).Neg(bigLimit)) < 0 {
+		return nil, fmt.Errorf("BIGNUMERIC overflow: %s %s %s", bigText(a), op, bigText(b))
+	}
+	return v, nil
+}
+
+func bigText(v *big.Int) string { return string(text.AppendDecimal(nil, v, 38)) }
+
+func AddBig(a, b *big.Int) (*big.Int, error)      { return fitsBig(new(big.Int).Add(a, b), a, "+", b) }
+func SubtractBig(a, b *big.Int) (*big.Int, error) { return fitsBig(new(big.Int).Sub(a, b), a, "-", b) }
+
+// MultiplyBig rounds half away from zero.
+func MultiplyBig(a, b *big.Int) (*big.Int, error) {
+	return fitsBig(quotient(new(big.Int).Mul(a, b), bigUnit), a, "*", b)
+}
+
+// DivideBig rounds half away from zero.
+func DivideBig(a, b *big.Int) (*big.Int, error) {
+	if b.Sign() == 0 {
+		return nil, zeroDivision(bigText(a), bigText(b))
+	}
+	return fitsBig(quotient(new(big.Int).Mul(a, bigUnit), b), a, "/", b)
+}
+
+func NegateBig(v *big.Int) (*big.Int, error) { return SubtractBig(new(big.Int), v) }
+
+func AbsBig(v *big.Int) (*big.Int, error) {
+	if v.Sign() < 0 {
+		return NegateBig(v)
+	}
+	return v, nil
+}
