@@ -126,7 +126,7 @@ func (w *nothingWriter) Prepare(context.Context) ([]stream.Committable, error)  
 func (w *nothingWriter) Snapshot(context.Context, int64) ([]stream.State, error) { return nil, nil }
 func (w *nothingWriter) Close() error                                            { return nil }
 
-type nothingBulk struct{ nothing }
+type nothingBulk struct{}
 
 func (nothingBulk) NewWriter(context.Context, stream.WriterContext) (stream.Writer[int64], error) {
 	return &nothingBulkWriter{}, nil

@@ -109,7 +109,7 @@ type fileSink struct{ dir string }
 func (s fileSink) CommitScope() stream.CommitScope { return stream.PerLane }
 
 func (s fileSink) NewCommitter(context.Context, stream.CommitterContext) (stream.Committer, error) {
-	return fileCommitter{s.dir}, nil
+	return fileCommitter(s), nil
 }
 
 func (s fileSink) NewWriter(_ context.Context, wc stream.WriterContext) (stream.Writer[item], error) {

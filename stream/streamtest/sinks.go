@@ -274,9 +274,7 @@ func (w *bufferedWriter) WriteEncoded(ctx context.Context, b stream.EncodedBatch
 	if batch.Kind != itemsKind {
 		return fmt.Errorf("encoded batch of kind %q, want %q", batch.Kind, itemsKind)
 	}
-	for _, i := range batch.Items {
-		w.pending[b.Destination] = append(w.pending[b.Destination], i)
-	}
+	w.pending[b.Destination] = append(w.pending[b.Destination], batch.Items...)
 	return w.sendPending(b.Destination)
 }
 
