@@ -17,8 +17,9 @@ import (
 )
 
 var (
-	// jobPoll paces the wait for a job, without a limit: queries may run for hours.
-	jobPoll = retry.Schedule{Initial: 500 * time.Millisecond, Max: 10 * time.Second}
+	// jobPoll paces the wait for a job, without a limit: queries may run for hours. Small queries end within
+	// the first few waits.
+	jobPoll = retry.Schedule{Initial: 50 * time.Millisecond, Max: 10 * time.Second}
 	// jobCall paces calls that fail while the service has a bad moment: about two minutes in all.
 	jobCall = retry.Schedule{Initial: 500 * time.Millisecond, Max: 30 * time.Second, Attempts: 10}
 )

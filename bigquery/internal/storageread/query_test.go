@@ -106,12 +106,12 @@ func TestQuery(t *testing.T) {
 		check     func(error) bool
 	}{
 		{name: "SRC-63 anonymous result", submitted: true,
-			script: []answer{{state: "PENDING"}, {state: "RUNNING"}, {state: "DONE", table: "anon1"}}, waits: "[500ms]"},
+			script: []answer{{state: "PENDING"}, {state: "RUNNING"}, {state: "DONE", table: "anon1"}}, waits: "[50ms]"},
 		{name: "an error while running is no verdict", submitted: true,
-			script: []answer{{state: "RUNNING"}, {state: "RUNNING", reason: "x"}, {state: "DONE", table: "anon1"}}, waits: "[500ms]"},
+			script: []answer{{state: "RUNNING"}, {state: "RUNNING", reason: "x"}, {state: "DONE", table: "anon1"}}, waits: "[50ms]"},
 		{name: "polls are doubled up to 10 s", submitted: true,
-			script: []answer{{}, {state: "RUNNING"}, {state: "RUNNING"}, {}, {state: "RUNNING"}, {state: "RUNNING"}, {state: "RUNNING"}, {state: "DONE", table: "anon1"}},
-			waits:  "[500ms 1s 2s 4s 8s 10s]"},
+			script: []answer{{}, {state: "RUNNING"}, {state: "RUNNING"}, {}, {state: "RUNNING"}, {state: "RUNNING"}, {state: "RUNNING"}, {}, {}, {}, {state: "DONE", table: "anon1"}},
+			waits:  "[50ms 100ms 200ms 400ms 800ms 1.6s 3.2s 6.4s 10s]"},
 		{name: "an answer got lost", submitted: true,
 			script: []answer{busy, {code: 409, reason: "duplicate"}, {state: "DONE", table: "anon1"}}, waits: "[500ms]"},
 		{name: "a bad moment while polling", submitted: true,
