@@ -70,8 +70,7 @@ type SchemaUpdate struct {
 	AllowFieldRelaxation bool // make REQUIRED columns NULLABLE where rows ask for it
 }
 
-// DefaultStreamOptions are the knobs of the default-stream writer. The defaults are meant to be left alone; the figures
-// come from the storage-write chapter unless another source is named.
+// DefaultStreamOptions are the knobs of the default-stream writer. The defaults are meant to be left alone.
 type DefaultStreamOptions struct {
 	// MaxAppendBytes is how many bytes of rows one request holds; a longer row travels alone. Default 524,288; at most
 	// 9,437,184.

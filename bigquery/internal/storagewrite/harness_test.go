@@ -174,7 +174,8 @@ var errHandler = errors.New("handler says no")
 func (h *handler) Flush(context.Context) error { h.events = append(h.events, "flush"); return h.flush }
 func (h *handler) Close() error                { h.events = append(h.events, "close"); return h.closing }
 
-// counts is a Meter that shows its series as the keys of the chapter do: S, B, E, K, R, T, X[CODE], and by destination.
+// counts is a Meter that shows its series under the short names that test tables use: S, B, E, K, R, T, X[CODE], and by
+// destination.
 type counts struct {
 	mu     sync.Mutex // guards series
 	series map[string]int64

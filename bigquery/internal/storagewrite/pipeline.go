@@ -30,7 +30,7 @@ type pipeline struct {
 }
 
 // resendable are the codes after which the same append may succeed on the same or another stream: in an answer it is
-// sent again, as the end of a stream the stream is opened again (storage-write chapter, 2.9).
+// sent again, as the end of a stream the stream is opened again.
 func resendable(c codes.Code) bool {
 	switch c {
 	case codes.Aborted, codes.Unavailable, codes.Canceled, codes.Internal, codes.DeadlineExceeded:

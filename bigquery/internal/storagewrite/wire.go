@@ -7,7 +7,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// Sizes of the service (storage-write chapter, constants).
+// Sizes that requests keep to.
 const (
 	// MaxRowBytes is the largest row that is sent. It leaves about 560 kB of a request for framing and schema.
 	MaxRowBytes = 9 << 20
