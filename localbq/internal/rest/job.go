@@ -32,8 +32,8 @@ type job struct {
 
 // jobResult is what a query left behind.
 type jobResult struct {
-	table   *store.Table
-	version int64 // at which its rows are the result
+	table   *store.Table // nil for a dry run
+	version int64        // at which its rows are the result
 	rows    int64
 	schema  *bqapi.TableSchema
 	bytes   int64

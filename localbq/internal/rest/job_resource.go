@@ -38,7 +38,7 @@ func (j *job) configuration() (*bqapi.JobConfiguration, error) {
 	if q.Priority == "" {
 		q.Priority = "INTERACTIVE"
 	}
-	if r, _, over := j.over(); over && r != nil && q.DestinationTable == nil {
+	if r, _, over := j.over(); over && r != nil && r.table != nil && q.DestinationTable == nil {
 		q.DestinationTable = tableReference(r.table.Ref())
 		q.WriteDisposition, q.CreateDisposition = "WRITE_TRUNCATE", "CREATE_IF_NEEDED"
 	}
@@ -94,7 +94,6 @@ func (c *call) dryRunResource(j *job, r *jobResult) (*bqapi.Job, error) {
 		return nil, err
 	}
 	out.Id, out.SelfLink, out.JobReference.JobId = "", "", ""
-	out.Configuration.Query.DestinationTable = j.config.DestinationTable
 	out.Statistics.Query.Schema = r.schema
 	return out, nil
 }
