@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"bytes"
 	"compress/gzip"
 	"encoding/json"
 	"fmt"
@@ -71,7 +72,35 @@ func (c *call) body(v any) error {
 	case len(raw) == 0:
 		raw = []byte("{}")
 	}
+	if err := noNulls(raw); err != nil {
+		return err
+	}
 	return decode(raw, v)
+}
+
+// noNulls refuses null as an element of an array, which no resource of the API has and every reader of one would stumble
+// over.
+func noNulls(raw []byte) error {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	var open []json.Delim
+	for {
+		t, err := d.Token()
+		if err != nil {
+			return nil // the end, or a fault that decoding tells of
+		}
+		switch t := t.(type) {
+		case nil:
+			if n := len(open); n > 0 && open[n-1] == '[' {
+				return refusal.New(refusal.Invalid, "Invalid JSON payload received. An array has null for an element at byte %d", d.InputOffset())
+			}
+		case json.Delim:
+			if t == '[' || t == '{' {
+				open = append(open, t)
+			} else {
+				open = open[:len(open)-1]
+			}
+		}
+	}
 }
 
 // decode reads JSON, naming what is wrong with it.
