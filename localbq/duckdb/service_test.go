@@ -602,3 +602,84 @@ func TestTimeTravel(t *testing.T) {
 		t.Errorf("at the job's end: %v", got)
 	}
 }
+
+func TestPartitions(t *testing.T) {
+	s := start(t)
+	if err := s.client.Dataset("d").Create(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	create := func(name string, md *bigquery.TableMetadata) {
+		t.Helper()
+		md.Schema = bigquery.Schema{{Name: "day", Type: bigquery.DateFieldType}, {Name: "n", Type: bigquery.IntegerFieldType}}
+		if err := s.client.Dataset("d").Table(name).Create(t.Context(), md); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fill := func(name, sql string) {
+		t.Helper()
+		q := s.client.Query(sql)
+		q.Dst, q.WriteDisposition = s.client.Dataset("d").Table(name), bigquery.WriteAppend
+		job, err := q.Run(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := job.Wait(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := job.LastStatus().Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Run("a filter that a table requires", func(t *testing.T) {
+		create("strict", &bigquery.TableMetadata{TimePartitioning: &bigquery.TimePartitioning{Field: "day"}, RequirePartitionFilter: true})
+		fill("strict", "SELECT DATE '2020-01-01' AS day, 1 AS n")
+		for sql, refused := range map[string]bool{
+			"SELECT n FROM d.strict": true, "SELECT n FROM d.strict WHERE n = 1": true, "SELECT day FROM d.strict WHERE n = 1": true,
+			"SELECT n FROM d.strict WHERE day = '2020-01-01'": false, "SELECT n FROM (SELECT * FROM d.strict) WHERE day > '2019-01-01'": false,
+			"SELECT a.n FROM (SELECT 1 AS n) AS a JOIN d.strict AS b ON a.n = b.n AND b.day < '2021-01-01'": false,
+		} {
+			_, err := s.client.Query(sql).Read(t.Context())
+			if (err != nil) != refused {
+				t.Errorf("%s: %v", sql, err)
+			} else if err != nil && !strings.Contains(err.Error(), "Cannot query over table 'p.d.strict' without a filter over column(s) 'day' that can be used for partition elimination") {
+				t.Errorf("%s: %v", sql, err)
+			}
+		}
+	})
+	t.Run("LBQ-137 partitions by ingestion time", func(t *testing.T) {
+		create("arrived", &bigquery.TableMetadata{TimePartitioning: &bigquery.TimePartitioning{}})
+		for n := range 3 {
+			fill("arrived", fmt.Sprintf("SELECT CAST(NULL AS DATE) AS day, %d AS n UNION ALL SELECT NULL, %d", 2*n, 2*n+1))
+			s.clock.Advance(24 * time.Hour)
+		}
+		if got := fmt.Sprint(s.query("SELECT n FROM d.arrived WHERE _PARTITIONDATE > '2026-01-01' AND _PARTITIONTIME < TIMESTAMP '2026-01-03' ORDER BY n")); got != "[[2] [3]]" {
+			t.Errorf("got %s", got)
+		}
+		if got := fmt.Sprint(s.query("SELECT * FROM d.arrived ORDER BY n LIMIT 1")); got != "[[<nil> 0]]" {
+			t.Errorf("* has more than the columns: %s", got)
+		}
+		read, err := bqstorage.NewBigQueryReadClient(t.Context(), s.GRPCClientOptions()...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer read.Close()
+		session, err := read.CreateReadSession(t.Context(), &storagepb.CreateReadSessionRequest{Parent: "projects/p", ReadSession: &storagepb.ReadSession{
+			Table: "projects/p/datasets/d/tables/arrived", DataFormat: storagepb.DataFormat_AVRO,
+			ReadOptions: &storagepb.ReadSession_TableReadOptions{RowRestriction: `_PARTITIONDATE > "2026-01-01"`},
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		call, err := read.ReadRows(t.Context(), &storagepb.ReadRowsRequest{ReadStream: session.Streams[0].Name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := call.Recv()
+		if err != nil || r.RowCount != 4 {
+			t.Errorf("%d rows, %v", r.GetRowCount(), err)
+		}
+		if _, err := call.Recv(); !errors.Is(err, io.EOF) {
+			t.Errorf("the stream goes on: %v", err)
+		}
+	})
+}

@@ -82,9 +82,12 @@ type Catalog interface {
 type Table struct {
 	Ref    Ref
 	Schema *schema.Schema
+	// Pseudo are columns that only their names find; * does not.
+	Pseudo []*schema.Field
 	// Rows is the number of rows, for the planner; 0 for a view.
 	Rows int64
-	// Batches answers the rows in the layout of Schema.Arrow. They stay valid until the statement ends. It is nil for a view.
+	// Batches answers the rows in the layout of Schema.Arrow, with the columns of Pseudo behind the others. They stay valid
+	// until the statement ends. It is nil for a view.
 	Batches func() ([]arrow.RecordBatch, error)
 	// View is a view's text; "" for a table. Bare names in it belong to the view's own dataset.
 	View string

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/millrace-dev/millrace/localbq/internal/ingestion"
 	"github.com/millrace-dev/millrace/localbq/internal/projection"
 	"github.com/millrace-dev/millrace/localbq/internal/query"
 	"github.com/millrace-dev/millrace/localbq/internal/schema"
@@ -46,6 +47,7 @@ func (s *Server) CreateReadSession(ctx context.Context, r *storagepb.CreateReadS
 		name:    "projects/" + project + "/locations/" + location + "/sessions/" + newID(),
 		expires: s.Clock.Now().Add(lifetime), snapshot: snapshot,
 	}
+	made.table = t
 	if err := s.choose(made, t, asked.GetReadOptions()); err != nil {
 		return nil, err
 	}
@@ -143,7 +145,7 @@ func (s *Server) choose(made *session, t *store.Table, o *storagepb.ReadSession_
 			return unimplemented("row_restriction: %s", s.NoQueries)
 		}
 		var err error
-		if made.restriction, err = s.Queries.Restrict(text, columns); err != nil {
+		if made.restriction, err = s.Queries.Restrict(text, ingestion.With(made.snapshot.Info.Definition)); err != nil {
 			return statusOf(err)
 		}
 	}

@@ -6,5 +6,5 @@
 //
 // Known differences: the number of streams follows one formula from the bytes of the selected columns, while BigQuery's
 // planner decides by more than that; rows of a stream are in the order in which they became visible; sessions do not
-// survive a restart of the service; _PARTITIONTIME and _PARTITIONDATE cannot be used in a restriction.
+// survive a restart of the service.
 package readapi

@@ -69,7 +69,7 @@ func cut(parts []store.Part, bytes []int64, n int64) [][]run {
 				to = max(from, min(rows, int64(float64(end-before)/float64(bytes[i])*float64(rows))))
 			}
 			if to > from {
-				current = append(current, run{batch: part.Batch.NewSlice(from, to), rows: to - from})
+				current = append(current, run{first: part.First + from, batch: part.Batch.NewSlice(from, to), rows: to - from})
 			}
 			if to < rows || before+bytes[i] == end {
 				out = append(out, current)

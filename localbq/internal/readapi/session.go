@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/millrace-dev/millrace/localbq/internal/clock"
+	"github.com/millrace-dev/millrace/localbq/internal/ingestion"
 	"github.com/millrace-dev/millrace/localbq/internal/projection"
 	"github.com/millrace-dev/millrace/localbq/internal/query"
 	"github.com/millrace-dev/millrace/localbq/internal/store"
@@ -38,6 +39,7 @@ func newSessions(c clock.Clock) sessions {
 type session struct {
 	name        string
 	expires     time.Time
+	table       *store.Table
 	snapshot    *store.Snapshot
 	projection  *projection.Projection
 	restriction query.Restriction // nil where there is none
@@ -57,6 +59,7 @@ type stream struct {
 
 // run is consecutive rows of one batch, or some of them.
 type run struct {
+	first  int64             // id of the batch's first row
 	batch  arrow.RecordBatch // the whole table's columns
 	picked []int32           // the rows that match the restriction, ascending; nil for all
 	rows   int64
@@ -133,7 +136,8 @@ func (st *stream) resolve(ctx context.Context) error {
 	rows := int64(0)
 	for _, r := range st.runs {
 		if st.session.restriction != nil {
-			picked, err := st.session.restriction.Rows(ctx, r.batch)
+			whole := ingestion.Append(st.session.table, st.session.snapshot.Info.Definition, store.Part{First: r.first, Batch: r.batch})
+			picked, err := st.session.restriction.Rows(ctx, whole)
 			if err != nil {
 				return statusOf(err)
 			}

@@ -49,5 +49,5 @@ func (r run) slice(from, to int64) run {
 	if r.picked != nil {
 		return run{batch: r.batch, picked: r.picked[from:to], rows: to - from}
 	}
-	return run{batch: r.batch.NewSlice(from, to), rows: to - from}
+	return run{first: r.first + from, batch: r.batch.NewSlice(from, to), rows: to - from}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/millrace-dev/millrace/localbq/internal/ingestion"
 	"github.com/millrace-dev/millrace/localbq/internal/query"
 	"github.com/millrace-dev/millrace/localbq/internal/refusal"
 	"github.com/millrace-dev/millrace/localbq/internal/store"
@@ -47,7 +48,14 @@ func (c *catalog) Table(_ context.Context, ref query.Ref, asOf time.Time) (*quer
 	}
 	return &query.Table{
 		Ref: ref, Schema: snapshot.Info.Schema, Rows: snapshot.NumRows(), PartitionColumn: query.RequiredFilter(snapshot.Info.Definition),
-		Batches: func() ([]arrow.RecordBatch, error) { return parts(snapshot), nil },
+		Pseudo: ingestion.Columns(snapshot.Info.Definition),
+		Batches: func() ([]arrow.RecordBatch, error) {
+			out := parts(snapshot)
+			for i, p := range snapshot.Parts() {
+				out[i] = ingestion.Append(t, snapshot.Info.Definition, p)
+			}
+			return out, nil
+		},
 	}, nil
 }
 

@@ -79,9 +79,9 @@ func Restriction(text string, columns *schema.Schema, env Env) (sql string, read
 	if err != nil {
 		return "", nil, err
 	}
-	src := &source{columns: storedColumns(columns, "t0")}
+	src := &source{columns: storedColumns(columns.Fields, len(columns.Fields), "t0")}
 	c := &compiler{env: env, tables: map[string]*table{}, alone: true, clause: "a row restriction"}
-	c.reads = map[string]scanned{"t0": {schema: columns}}
+	c.reads = map[string]scanned{"t0": {fields: columns.Fields}}
 	v, err := c.expr(tree, &scope{sources: []*source{src}})
 	if err != nil {
 		return "", nil, err
@@ -106,6 +106,10 @@ type compiler struct {
 	views    int // views being expanded
 	// alone means that there are no tables: subqueries are refused.
 	alone bool
+	// filters are the columns that a statement has to filter by and has not yet; filtered counts the WHERE clauses of the
+	// queries around, any of which may filter too.
+	filters  []filter
+	filtered int
 	// clause names where aggregates and analytic functions are not allowed; "" where they are.
 	clause string
 	// windows are the definitions of the WINDOW clause in force.

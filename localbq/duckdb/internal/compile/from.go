@@ -8,6 +8,7 @@ import (
 
 	"github.com/millrace-dev/millrace/localbq/duckdb/internal/googlesql"
 	"github.com/millrace-dev/millrace/localbq/internal/query"
+	"github.com/millrace-dev/millrace/localbq/internal/schema"
 )
 
 // from compiles an item of a FROM clause and adds it to the scope, where later items and the rest of the SELECT see it.
@@ -164,9 +165,21 @@ func (c *compiler) stored(t *googlesql.Table, s *scope) (string, error) {
 		return c.view(opened, alias, t, s)
 	}
 	name := c.newName()
-	c.reads[name] = scanned{opened.id, opened.Schema}
-	src := &source{alias: alias, columns: storedColumns(opened.Schema, name)}
+	visible := fieldsOf(opened.Schema)
+	fields := append(slices.Clone(visible), opened.Pseudo...)
+	c.reads[name] = scanned{opened.id, fields}
+	src := &source{alias: alias, columns: storedColumns(fields, len(visible), name)}
+	if err := c.requireFilter(opened, src, t.Pos); err != nil {
+		return "", err
+	}
 	return fmt.Sprintf("bq_scan(%d) AS %s", opened.id, name), s.add(src, t.Pos)
+}
+
+func fieldsOf(s *schema.Schema) []*schema.Field {
+	if s == nil {
+		return nil
+	}
+	return s.Fields
 }
 
 // reference reads a table's path: project.dataset.table, dataset.table, or table with the default dataset. One quoted name

@@ -2,6 +2,7 @@ package compile
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/millrace-dev/millrace/localbq/duckdb/internal/googlesql"
@@ -14,6 +15,7 @@ type column struct {
 	typ    Type
 	sql    string
 	stored bool // sql is the name of a column of a stored table, and members have names of their own
+	pseudo bool // only its name finds it
 }
 
 // source is an item of a FROM clause.
@@ -220,8 +222,9 @@ func (src *source) row(pos googlesql.Pos) (value, error) {
 		return value{sql: src.element.sql, typ: src.element.typ, pos: pos}, nil
 	}
 	v := value{typ: Type{Kind: schema.Struct}, pos: pos}
-	members := make([]string, len(src.columns))
-	for i, c := range src.columns {
+	visible := slices.DeleteFunc(slices.Clone(src.columns), func(c column) bool { return c.pseudo })
+	members := make([]string, len(visible))
+	for i, c := range visible {
 		if err := usable(c, googlesql.Name{Text: c.name, Pos: pos}); err != nil {
 			return value{}, err
 		}

@@ -65,24 +65,38 @@ type clauses struct{ from, where, group, having, qualify, order string }
 func (o clauses) String() string { return o.from + o.where + o.group + o.having + o.qualify + o.order }
 
 func (s *selecting) from(out *clauses) error {
+	before := len(s.filters)
 	if s.tree.From != nil {
+		if s.tree.Where != nil {
+			s.filtered++
+			defer func() { s.filtered-- }()
+		}
 		sql, err := s.compiler.from(s.tree.From, s.scope)
 		if err != nil {
 			return err
 		}
 		out.from = " FROM " + sql
 	}
-	if s.tree.Where != nil {
-		if s.tree.From == nil {
-			return s.tree.Where.At().Errorf("Query without FROM clause cannot have a WHERE clause")
-		}
-		return s.within("WHERE clause", func() error {
-			v, err := s.condition(s.tree.Where, s.scope, "WHERE clause")
-			out.where = " WHERE " + v.sql
-			return err
-		})
+	if err := s.where(out); err != nil {
+		return err
 	}
-	return nil
+	required := s.filters[before:]
+	s.filters = s.filters[:before]
+	return s.missingFilter(required, out)
+}
+
+func (s *selecting) where(out *clauses) error {
+	if s.tree.Where == nil {
+		return nil
+	}
+	if s.tree.From == nil {
+		return s.tree.Where.At().Errorf("Query without FROM clause cannot have a WHERE clause")
+	}
+	return s.within("WHERE clause", func() error {
+		v, err := s.condition(s.tree.Where, s.scope, "WHERE clause")
+		out.where = " WHERE " + v.sql
+		return err
+	})
 }
 
 // list compiles the SELECT list and the GROUP BY keys, which may name items of the list. Whether an item uses a column that

@@ -102,7 +102,7 @@ func (src *source) items(pos googlesql.Pos, s *scope, hidden []column) ([]item, 
 	}
 	var out []item
 	for _, c := range src.columns {
-		if slices.ContainsFunc(hidden, func(h column) bool { return strings.EqualFold(h.name, c.name) }) {
+		if c.pseudo || slices.ContainsFunc(hidden, func(h column) bool { return strings.EqualFold(h.name, c.name) }) {
 			continue
 		}
 		if err := usable(c, googlesql.Name{Text: c.name, Pos: pos}); err != nil {

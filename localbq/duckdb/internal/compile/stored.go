@@ -22,17 +22,14 @@ type Stored struct {
 // scanned is one use of a stored table in a statement.
 type scanned struct {
 	id     int64
-	schema *schema.Schema
+	fields []*schema.Field
 }
 
-// storedColumns are the columns of a table that is scanned under a name.
-func storedColumns(s *schema.Schema, name string) []column {
+// storedColumns are the columns of a table that is scanned under a name. Those from index visible on are not part of *.
+func storedColumns(fields []*schema.Field, visible int, name string) []column {
 	var out []column
-	if s == nil {
-		return nil
-	}
-	for i, f := range s.Fields {
-		out = append(out, column{name: f.Name, typ: TypeOf(f), sql: fmt.Sprintf("%s.c%d", name, i), stored: true})
+	for i, f := range fields {
+		out = append(out, column{name: f.Name, typ: TypeOf(f), sql: fmt.Sprintf("%s.c%d", name, i), stored: true, pseudo: i >= visible})
 	}
 	return out
 }
@@ -61,10 +58,8 @@ func (c *compiler) readColumns(sql string) map[int64][]Stored {
 func (r scanned) column(name string) (Stored, bool) {
 	s := Stored{Name: name}
 	t := Type{Kind: schema.Struct}
-	if r.schema != nil {
-		for _, f := range r.schema.Fields {
-			t.Fields = append(t.Fields, Field{f.Name, TypeOf(f)})
-		}
+	for _, f := range r.fields {
+		t.Fields = append(t.Fields, Field{f.Name, TypeOf(f)})
 	}
 	for step := range strings.SplitSeq(name[1:], "_") {
 		i, err := strconv.Atoi(step)
