@@ -12,7 +12,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/millrace-dev/millrace/localbq/internal/clock"
 	"github.com/millrace-dev/millrace/localbq/internal/refusal"
+	"github.com/millrace-dev/millrace/localbq/internal/store"
 )
 
 // jobs are all jobs of a service. An id is used up for good (BigQuery keeps ids for six months).
@@ -27,6 +29,7 @@ type jobs struct {
 	byKey    map[jobKey]*job
 	ids      map[jobKey]bool         // used up, deleted jobs included
 	requests map[requestKey]*request // by requestId of jobs.query
+	expiring map[store.TableRef]clock.Timer
 }
 
 // requestKey is one client's retries of one call.
@@ -46,13 +49,31 @@ func newJobs(s *Server) *jobs {
 	ctx, stop := context.WithCancelCause(context.Background())
 	return &jobs{
 		server: s, ctx: ctx, stop: stop, slots: make(chan struct{}, maxRunning),
-		byKey: map[jobKey]*job{}, ids: map[jobKey]bool{}, requests: map[requestKey]*request{},
+		byKey: map[jobKey]*job{}, ids: map[jobKey]bool{}, requests: map[requestKey]*request{}, expiring: map[store.TableRef]clock.Timer{},
 	}
 }
 
 func (js *jobs) close() {
 	js.stop(errClosed)
 	js.running.Wait()
+	js.mu.Lock()
+	defer js.mu.Unlock()
+	for _, t := range js.expiring {
+		t.Stop()
+	}
+}
+
+// deleteLater deletes a result when its time has come.
+func (js *jobs) deleteLater(ref store.TableRef) {
+	js.mu.Lock()
+	defer js.mu.Unlock()
+	js.expiring[ref] = js.server.Clock.AfterFunc(anonymousLife, func() {
+		js.mu.Lock()
+		delete(js.expiring, ref)
+		js.mu.Unlock()
+		// A client may have deleted it, and a store that is broken says so to everybody else.
+		_ = js.server.Store.DeleteTable(ref)
+	})
 }
 
 var jobID = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)

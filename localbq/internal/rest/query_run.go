@@ -103,10 +103,13 @@ func (s *Server) keepAnonymous(j *job, r *query.Result, out *jobResult) error {
 	var id [16]byte
 	rand.Read(id[:])
 	ref := dataset.Table("anon" + hex.EncodeToString(id[:]))
-	t, err := s.Store.CreateTable(ref, &schema.Definition{Schema: r.Schema, ExpirationMs: s.Clock.Now().Add(anonymousLife).UnixMilli()})
+	// The expiration is for a service that is started again; this one deletes the table itself, a moment earlier.
+	expires := s.Clock.Now().Add(anonymousLife + time.Second).UnixMilli()
+	t, err := s.Store.CreateTable(ref, &schema.Definition{Schema: r.Schema, ExpirationMs: expires})
 	if err != nil {
 		return err
 	}
+	s.jobs.deleteLater(ref)
 	if err := s.Store.SetMode(ref, store.ModeStore); err != nil { // results are kept, whatever tables are
 		return err
 	}
