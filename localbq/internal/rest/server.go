@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/millrace-dev/millrace/localbq/internal/clock"
+	"github.com/millrace-dev/millrace/localbq/internal/profile"
 	"github.com/millrace-dev/millrace/localbq/internal/query"
 	"github.com/millrace-dev/millrace/localbq/internal/store"
 )
@@ -16,6 +17,9 @@ type Deps struct {
 	// Queries runs statements; nil where the service has no engine, and NoQueries then says why.
 	Queries   query.Engine
 	NoQueries string
+	// Profile has the window of tables' figures, which Seed draws.
+	Profile profile.Profile
+	Seed    uint64
 	// Watch, if not nil, is told of every call in each of its phases, and may hold it, refuse it or cut it off.
 	Watch Watcher
 	// Denied, if not nil, reports whether a principal lacks a permission on a resource, which is named as in

@@ -208,7 +208,7 @@ func (s *Server) tableAnswer(c *call, t *store.Table) (any, error) {
 		r.Location = d.Location
 	}
 	if view != "BASIC" && info.View == nil {
-		addFigures(r, stats)
+		s.addFigures(r, t, stats)
 	}
 	return tagged{info.ETag, r}, nil
 }
@@ -223,11 +223,4 @@ func (c *call) tableView() (string, error) {
 	default:
 		return "", invalidParam("view", view, "BASIC, STORAGE_STATS or FULL")
 	}
-}
-
-func addFigures(r *bqapi.Table, stats store.Stats) {
-	r.NumRows, r.NumBytes = uint64(stats.Rows), stats.Bytes
-	r.NumTotalLogicalBytes, r.NumActiveLogicalBytes = stats.Bytes, stats.Bytes
-	r.ForceSendFields = append(r.ForceSendFields, "NumRows", "NumBytes", "NumLongTermBytes", "NumTotalLogicalBytes",
-		"NumActiveLogicalBytes", "NumLongTermLogicalBytes")
 }
