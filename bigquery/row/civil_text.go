@@ -54,6 +54,9 @@ func separator(c byte) bool { return c == 'T' || c == 't' || c == ' ' }
 // possibly behind a space: Z, UTC, GMT, ±HH, ±HH:MM, ±HHMM or an IANA name; without one it is UTC. It returns
 // microseconds since 1970-01-01T00:00:00Z. Digits below the microsecond are cut off, towards the past.
 func ParseTimestamp[S Text](s S) (micros int64, err error) {
+	if micros, ok := plainInstant(s); ok {
+		return micros, nil
+	}
 	days, n, err := dateAt(s, '-', '/', errInstantText)
 	if err != nil {
 		return 0, err
@@ -70,6 +73,52 @@ func ParseTimestamp[S Text](s S) (micros int64, err error) {
 		return 0, err
 	}
 	return inZone(days*microsPerDay+micros, s[end:])
+}
+
+// plainInstant reads the spelling that most programs write, YYYY-MM-DDTHH:MM:SS, nothing or six digits of a fraction, and
+// Z, in a fifth of the time. Everything else, and everything that is wrong, it leaves to the general way.
+func plainInstant[S Text](s S) (micros int64, ok bool) {
+	if len(s) != 20 && len(s) != 27 || s[4] != '-' || s[7] != '-' || s[10] != 'T' || s[13] != ':' || s[16] != ':' || s[len(s)-1] != 'Z' {
+		return 0, false
+	}
+	// Each pair of digits leaves its sign bit in bad when one of them is none.
+	century, bad := pair(s, 0)
+	year, b := pair(s, 2)
+	bad |= b
+	month, b := pair(s, 5)
+	bad |= b
+	day, b := pair(s, 8)
+	bad |= b
+	hour, b := pair(s, 11)
+	bad |= b
+	minute, b := pair(s, 14)
+	bad |= b
+	second, b := pair(s, 17)
+	bad |= b
+	fraction := 0
+	if len(s) == 27 {
+		high, b := pair(s, 20)
+		bad |= b
+		mid, b := pair(s, 22)
+		bad |= b
+		low, b := pair(s, 24)
+		bad |= b
+		if s[19] != '.' {
+			return 0, false
+		}
+		fraction = (high*100+mid)*100 + low
+	}
+	days, ok := Days(century*100+year, month, day)
+	if bad < 0 || !ok || hour > 23 || minute > 59 || second > 59 {
+		return 0, false
+	}
+	return days*microsPerDay + int64((hour*60+minute)*60+second)*microsPerSecond + int64(fraction), true
+}
+
+// pair is the number of two digits at i; bad is negative when one of them is no digit.
+func pair[S Text](s S, i int) (v, bad int) {
+	high, low := int(s[i]-'0'), int(s[i+1]-'0')
+	return high*10 + low, (9 - high) | (9 - low)
 }
 
 // dateAt reads a date at the start of s whose parts stand between one of two separators, and returns where it ends.
