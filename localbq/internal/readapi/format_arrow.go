@@ -98,6 +98,7 @@ func (f *arrowFormat) block(r *storagepb.ReadRowsResponse, c *cursor, limits Lim
 		r.RowCount = rows
 		block, r.UncompressedByteSize = squeeze(block, f.compress)
 		r.Rows = &storagepb.ReadRowsResponse_ArrowRecordBatch{ArrowRecordBatch: &storagepb.ArrowRecordBatch{
+			//lint:ignore SA1019 the service fills the old field too, and older clients read it
 			SerializedRecordBatch: block, RowCount: rows,
 		}}
 		return nil

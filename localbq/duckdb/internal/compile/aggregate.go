@@ -48,13 +48,17 @@ STRING_AGG(STRING, STRING) STRING = #1|string_agg($1, $2)
 GROUPING(ANY) INT64 = CAST(#1 AS BIGINT)|grouping($1)
 `
 
-// specialAggregates are those whose calls depend on their modifiers.
-var specialAggregates map[string]func(*compiler, *googlesql.Call, *scope, string) (value, error)
-
-func init() {
-	specialAggregates = map[string]func(*compiler, *googlesql.Call, *scope, string) (value, error){
-		"ARRAY_AGG": (*compiler).arrayAgg, "ARRAY_CONCAT_AGG": (*compiler).arrayConcatAgg, "APPROX_QUANTILES": (*compiler).quantiles,
+// specialAggregate finds those whose calls depend on their modifiers, nil for all others.
+func specialAggregate(name string) func(*compiler, *googlesql.Call, *scope, string) (value, error) {
+	switch name {
+	case "ARRAY_AGG":
+		return (*compiler).arrayAgg
+	case "ARRAY_CONCAT_AGG":
+		return (*compiler).arrayConcatAgg
+	case "APPROX_QUANTILES":
+		return (*compiler).quantiles
 	}
+	return nil
 }
 
 // aggregate compiles an aggregate over the rows of a group.
@@ -78,8 +82,8 @@ func (c *compiler) aggregateOver(e *googlesql.Call, s *scope, over string) (valu
 	if e.Named != nil {
 		return value{}, e.Named[0].Name.Pos.Unsupported("named arguments: %s of %s", e.Named[0].Name.Text, e.Name)
 	}
-	if special := specialAggregates[e.Name]; special != nil {
-		return special(c, e, s, over)
+	if compile := specialAggregate(e.Name); compile != nil {
+		return compile(c, e, s, over)
 	}
 	if e.Star {
 		if e.Name != "COUNT" || e.Distinct {

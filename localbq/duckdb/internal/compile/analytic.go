@@ -51,12 +51,12 @@ func (c *compiler) analytic(e *googlesql.Call, s *scope) (value, error) {
 	switch {
 	case analytics[e.Name] != nil:
 		v, err = c.analyticCall(e, window, over, s)
-	case aggregates[e.Name] != nil || specialAggregates[e.Name] != nil:
+	case aggregates[e.Name] != nil || specialAggregate(e.Name) != nil:
 		if e.OrderBy != nil || e.Limit != nil {
 			return value{}, e.Pos.Errorf("ORDER BY and LIMIT are not supported inside of analytic function %s", e.Name)
 		}
 		v, err = c.aggregateAnalytic(e, over, s)
-	case signatures[e.Name] != nil || specials[e.Name] != nil:
+	case signatures[e.Name] != nil || special(e.Name) != nil:
 		return value{}, e.Pos.Errorf("Function %s does not support an OVER clause", e.Name)
 	default:
 		return value{}, unknownFunction(e)

@@ -13,7 +13,7 @@ func (c *compiler) call(e *googlesql.Call, s *scope) (value, error) {
 	switch {
 	case e.Over != nil:
 		return c.analytic(e, s)
-	case aggregates[e.Name] != nil || specialAggregates[e.Name] != nil:
+	case aggregates[e.Name] != nil || specialAggregate(e.Name) != nil:
 		return c.aggregate(e, s)
 	case analytics[e.Name] != nil:
 		return value{}, e.Pos.Errorf("Analytic function %s cannot be called without an OVER clause", e.Name)
@@ -21,8 +21,8 @@ func (c *compiler) call(e *googlesql.Call, s *scope) (value, error) {
 	if err := plain(e); err != nil {
 		return value{}, err
 	}
-	if special := specials[e.Name]; special != nil {
-		return special(c, e, s)
+	if compile := special(e.Name); compile != nil {
+		return compile(c, e, s)
 	}
 	return c.function(e, s)
 }
@@ -149,19 +149,22 @@ func takes(name string, i int, what func(parameter) bool) bool {
 	return false
 }
 
-// specials are functions whose meaning a template cannot say.
-var specials map[string]func(*compiler, *googlesql.Call, *scope) (value, error)
-
-func init() {
-	specials = map[string]func(*compiler, *googlesql.Call, *scope) (value, error){
-		"CURRENT_TIMESTAMP": (*compiler).now, "CURRENT_DATETIME": (*compiler).now, "CURRENT_DATE": (*compiler).now,
-		"CURRENT_TIME": (*compiler).now, "SESSION_USER": (*compiler).sessionUser,
-		"TO_JSON_STRING": (*compiler).toJSON, "TO_JSON": (*compiler).toJSON, "FORMAT": (*compiler).format,
-		"JSON_VALUE": (*compiler).jsonFunction, "JSON_QUERY": (*compiler).jsonFunction, "JSON_EXTRACT": (*compiler).jsonFunction,
-		"JSON_EXTRACT_SCALAR": (*compiler).jsonFunction, "JSON_QUERY_ARRAY": (*compiler).jsonFunction,
-		"JSON_EXTRACT_ARRAY": (*compiler).jsonFunction, "JSON_VALUE_ARRAY": (*compiler).jsonFunction,
-		"JSON_EXTRACT_STRING_ARRAY": (*compiler).jsonFunction,
+// special finds functions whose meaning a template cannot say, nil for all others.
+func special(name string) func(*compiler, *googlesql.Call, *scope) (value, error) {
+	switch name {
+	case "CURRENT_TIMESTAMP", "CURRENT_DATETIME", "CURRENT_DATE", "CURRENT_TIME":
+		return (*compiler).now
+	case "SESSION_USER":
+		return (*compiler).sessionUser
+	case "TO_JSON_STRING", "TO_JSON":
+		return (*compiler).toJSON
+	case "FORMAT":
+		return (*compiler).format
+	case "JSON_VALUE", "JSON_QUERY", "JSON_EXTRACT", "JSON_EXTRACT_SCALAR", "JSON_QUERY_ARRAY", "JSON_EXTRACT_ARRAY",
+		"JSON_VALUE_ARRAY", "JSON_EXTRACT_STRING_ARRAY":
+		return (*compiler).jsonFunction
 	}
+	return nil
 }
 
 // now is the instant of the service's clock, in a zone where one is given.

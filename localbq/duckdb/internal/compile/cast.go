@@ -51,9 +51,11 @@ func typeOf(t *googlesql.Type) (Type, error) {
 
 // casts are the conversions between scalar types, but for those of a type to itself. $1 is the value. What DuckDB converts
 // otherwise than GoogleSQL is converted by functions of this package's engine.
-var casts = map[[2]schema.Type]string{}
+var casts = castPairs()
 
-func init() { // a table of pairs, written as a table of targets
+// castPairs is a table of (source, target), written as a table of targets.
+func castPairs() map[[2]schema.Type]string {
+	all := map[[2]schema.Type]string{}
 	for target, sources := range map[schema.Type]map[schema.Type]string{
 		schema.Int64: {
 			schema.Bool: "CAST($1 AS BIGINT)", schema.Float64: "bq_int64($1)", schema.Numeric: "bq_int64($1)",
@@ -92,9 +94,10 @@ func init() { // a table of pairs, written as a table of targets
 		schema.Interval: {schema.String: "bq_interval_text($1, '')"},
 	} {
 		for source, template := range sources {
-			casts[[2]schema.Type{source, target}] = template
+			all[[2]schema.Type{source, target}] = template
 		}
 	}
+	return all
 }
 
 func (c *compiler) cast(e *googlesql.Cast, s *scope) (value, error) {

@@ -4,7 +4,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/millrace-dev/millrace/localbq/duckdb/internal/bignumeric"
 	"github.com/millrace-dev/millrace/localbq/duckdb/internal/googlesql"
 	"github.com/millrace-dev/millrace/localbq/internal/schema"
 	"github.com/millrace-dev/millrace/localbq/internal/text"
@@ -89,15 +88,6 @@ func (c *compiler) rangeLiteral(l *googlesql.TypedLiteral) (value, error) {
 		}
 	}
 	return value{pos: l.Pos, typ: t, sql: cast("struct_pack(_0 := "+ends[0]+", _1 := "+ends[1]+")", t)}, nil
-}
-
-func bigNumericSQL(number string, pos googlesql.Pos) (string, error) {
-	d := civil.Decimal{Big: true}
-	n, err := d.Text(number)
-	if err != nil {
-		return "", pos.Errorf("%v", err)
-	}
-	return quoteBytes(string(bignumeric.Encode(n))), nil
 }
 
 // interval compiles INTERVAL x part, or INTERVAL 'text' part TO part.

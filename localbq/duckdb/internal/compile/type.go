@@ -32,12 +32,8 @@ var (
 	int64Type  = Type{Kind: schema.Int64}
 	float64T   = Type{Kind: schema.Float64}
 	numeric    = Type{Kind: schema.Numeric}
-	bigNumeric = Type{Kind: schema.BigNumeric}
 	stringType = Type{Kind: schema.String}
 	bytesType  = Type{Kind: schema.Bytes}
-	date       = Type{Kind: schema.Date}
-	timeType   = Type{Kind: schema.Time}
-	dateTime   = Type{Kind: schema.DateTime}
 	timestamp  = Type{Kind: schema.Timestamp}
 	interval   = Type{Kind: schema.Interval}
 	jsonType   = Type{Kind: schema.JSON}

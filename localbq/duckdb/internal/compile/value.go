@@ -48,14 +48,6 @@ func expr(pos googlesql.Pos, t Type, operands []value, format string, args ...an
 	return value{sql: fmt.Sprintf(format, args...), typ: t, pos: pos}.from(operands...)
 }
 
-func sqls(values []value) []any {
-	out := make([]any, len(values))
-	for i, v := range values {
-		out[i] = v.sql
-	}
-	return out
-}
-
 // quote is a string as a DuckDB literal. A NUL would end the statement's text: it is put together from pieces.
 func quote(s string) string {
 	if strings.Contains(s, "\x00") {

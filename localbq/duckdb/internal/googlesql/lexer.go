@@ -11,7 +11,6 @@ type lexer struct {
 	source  string
 	at      int // byte offset
 	line    int
-	start   int // byte offset of the line's first character
 	counted int // byte offset up to which columns are counted
 	column  int // column of counted
 	last    token
