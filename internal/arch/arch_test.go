@@ -229,7 +229,7 @@ func draw(t *testing.T, all []imported) string {
 	var b strings.Builder
 	b.WriteString("# Who imports whom\n\nDrawn by `go test ./internal/arch -rewrite` from the import statements, tests left out. An arrow points at what is\n" +
 		"imported; arrows that follow from others are left out. Layer 0 imports nothing of ours; every arrow goes to a lower layer.\n" +
-		"The rules are in [`internal/arch/rules.go`](../../internal/arch/rules.go).\n\n```mermaid\nflowchart TD\n")
+		"The rules are in [`internal/arch/rules_test.go`](../../internal/arch/rules_test.go).\n\n```mermaid\nflowchart TD\n")
 	byLayer := map[int][]string{}
 	for room, l := range layer {
 		byLayer[l] = append(byLayer[l], room)
