@@ -4,8 +4,10 @@ package duckdb
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
+	"sync"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -20,20 +22,43 @@ import (
 // memoryBytes bounds what queries take in DuckDB together, besides the tables, which stay where they are.
 const memoryBytes = 4 << 30
 
-// engine implements query.Engine.
+// engine implements query.Engine. The database is opened by the first statement: a service that nobody queries does
+// without its time and memory.
 type engine struct {
+	open func() (*database, error) // opens once
+
+	mu     sync.Mutex // guards closed and db
+	closed bool
+	db     *database // nil before the first statement
+}
+
+// database is an open DuckDB.
+type database struct {
 	db     *native.Database
 	tables *native.Scans
 }
 
 // New makes an engine. Whoever made it closes it; a service that was given it does so when it is closed.
 func New() (query.Engine, error) {
+	e := &engine{}
+	e.open = sync.OnceValues(e.openDatabase)
+	return e, nil
+}
+
+var errClosed = errors.New("the query engine is closed")
+
+func (e *engine) openDatabase() (*database, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return nil, errClosed
+	}
 	db, err := native.Open(native.Options{MemoryBytes: memoryBytes, Threads: runtime.GOMAXPROCS(0)})
 	if err != nil {
 		return nil, err
 	}
-	e := &engine{db: db}
-	if e.tables, err = db.RegisterScans("bq_scan"); err == nil {
+	d := &database{db: db}
+	if d.tables, err = db.RegisterScans("bq_scan"); err == nil {
 		err = db.Register(functions())
 	}
 	if err == nil {
@@ -43,18 +68,24 @@ func New() (query.Engine, error) {
 		db.Close()
 		return nil, err
 	}
-	return e, nil
+	e.db = d
+	return d, nil
 }
 
 // Close implements query.Engine.
 func (e *engine) Close() error {
-	e.db.Close()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.db != nil && !e.closed {
+		e.db.db.Close()
+	}
+	e.closed = true
 	return nil
 }
 
 // running is one statement's use of the engine.
 type running struct {
-	*engine
+	*database
 	ctx   context.Context // of the call of Run
 	scans map[int64]*scan
 }
@@ -67,7 +98,11 @@ type scan struct {
 
 // Run implements query.Engine.
 func (e *engine) Run(ctx context.Context, s query.Statement, c query.Catalog) (*query.Result, error) {
-	r := &running{engine: e, ctx: ctx, scans: map[int64]*scan{}}
+	d, err := e.open()
+	if err != nil {
+		return nil, err
+	}
+	r := &running{database: d, ctx: ctx, scans: map[int64]*scan{}}
 	defer r.release()
 	plan, err := compile.Query(s.SQL, compile.Env{
 		Project: s.Project, DefaultProject: s.DefaultProject, DefaultDataset: s.DefaultDataset, Parameters: s.Parameters,
@@ -82,10 +117,10 @@ func (e *engine) Run(ctx context.Context, s query.Statement, c query.Catalog) (*
 		return nil, err
 	}
 	if s.DryRun {
-		return out, fault(e.db.Check(plan.SQL))
+		return out, fault(d.db.Check(plan.SQL))
 	}
 	rows := newRows(out.Schema)
-	if _, err := e.db.Query(ctx, plan.SQL, rows.append); err != nil {
+	if _, err := d.db.Query(ctx, plan.SQL, rows.append); err != nil {
 		return nil, fault(err)
 	}
 	out.Batches, out.Rows = rows.batches(), rows.total
@@ -151,11 +186,15 @@ func (r *running) instant(sql string) (time.Time, error) {
 
 // Restrict implements query.Engine.
 func (e *engine) Restrict(expression string, columns *schema.Schema) (query.Restriction, error) {
+	d, err := e.open()
+	if err != nil {
+		return nil, err
+	}
 	sql, read, err := compile.Restriction(expression, columns, compile.Env{Now: time.Now()})
 	if err != nil {
 		return nil, err
 	}
-	r := &restriction{engine: e, sql: sql, columns: columns, read: read}
+	r := &restriction{database: d, sql: sql, columns: columns, read: read}
 	// Whatever DuckDB has against it shows before the first row.
 	if _, err := r.Rows(context.Background(), emptyBatch(columns)); err != nil {
 		return nil, err

@@ -19,7 +19,7 @@ import (
 
 // restriction implements query.Restriction.
 type restriction struct {
-	*engine
+	*database
 	sql     string // a condition over columns of t0
 	columns *schema.Schema
 	read    []compile.Stored
