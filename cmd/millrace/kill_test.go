@@ -27,7 +27,7 @@ var (
 )
 
 // copies is how often the example's deliveries are repeated, each with ids of its own, to give kills something to hit.
-const copies = 10
+const copies = 4
 
 // TestKilledAtRandomInstants kills the command, and the local BigQuery inside it, with SIGKILL again and again, starts it
 // again by the same words each time, and requires every row in the end. Rows may be there twice: the job writes at least

@@ -33,18 +33,18 @@ func TestReadBack(t *testing.T) {
 	if len(input) != 58 {
 		t.Fatalf("the input has %d event types, want 58", len(input))
 	}
+	local, err := localbq.Start(t.Context(), localbq.Config{Dir: data})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer local.Close()
 	t.Run("command", func(t *testing.T) {
 		for event, want := range input {
-			out := millrace(t, "read", "my-project.github."+event, "--local="+data, "--original-keys")
+			out := millrace(t, "read", "my-project.github."+event, "--rest-endpoint", local.REST(), "--grpc-endpoint", local.GRPC(), "--original-keys")
 			compareDocuments(t, event, want, decodeDocuments(t, out))
 		}
 	})
 	t.Run("official_client", func(t *testing.T) {
-		local, err := localbq.Start(t.Context(), localbq.Config{Dir: data})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer local.Close()
 		client, err := bigquery.NewClient(t.Context(), "my-project", local.ClientOptions()...)
 		if err != nil {
 			t.Fatal(err)
