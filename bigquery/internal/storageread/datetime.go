@@ -1,6 +1,6 @@
 package storageread
 
-import "time"
+import "github.com/millrace-dev/millrace/bigquery/row"
 
 // parseDateTime reads a DATETIME as sessions write it: yyyy-mm-dd, T or a blank, hh:mm:ss, and up to nine digits of a
 // fraction, of which those beyond microseconds are dropped. The answer counts microseconds from 1970-01-01T00:00:00 as
@@ -11,7 +11,8 @@ func parseDateTime(s []byte) (micros int64, ok bool) {
 	}
 	year, month, day := digits(s[0:4]), digits(s[5:7]), digits(s[8:10])
 	hour, minute, second := digits(s[11:13]), digits(s[14:16]), digits(s[17:19])
-	if year < 1 || month < 1 || month > 12 || day < 1 || day > daysIn(year, month) {
+	days, ok := row.Days(year, month, day)
+	if !ok {
 		return 0, false
 	}
 	if uint(hour) > 23 || uint(minute) > 59 || uint(second) > 59 {
@@ -21,7 +22,7 @@ func parseDateTime(s []byte) (micros int64, ok bool) {
 	if !ok {
 		return 0, false
 	}
-	seconds := daysSinceEpoch(year, month, day)*86400 + int64(hour*3600+minute*60+second)
+	seconds := days*86400 + int64(hour*3600+minute*60+second)
 	return seconds*1e6 + fraction, true
 }
 
@@ -48,28 +49,4 @@ func parseFraction(s []byte) (micros int64, ok bool) {
 		n *= 10
 	}
 	return n, true
-}
-
-func daysIn(year, month int) int {
-	switch month {
-	case 4, 6, 9, 11:
-		return 30
-	case 2:
-		if year%4 == 0 && (year%100 != 0 || year%400 == 0) {
-			return 29
-		}
-		return 28
-	}
-	return 31
-}
-
-// daysSinceEpoch counts days of the proleptic Gregorian calendar from 1970-01-01. Years are counted from March, so that
-// the leap day is their last.
-func daysSinceEpoch(year, month, day int) int64 {
-	if month < int(time.March) {
-		year, month = year-1, month+12
-	}
-	ofYear := (153*(month-3)+2)/5 + day - 1
-	const marchToEpoch = 719468 // days from 0000-03-01 to 1970-01-01
-	return int64(year)*365 + int64(year/4-year/100+year/400) + int64(ofYear) - marchToEpoch
 }

@@ -142,29 +142,8 @@ func (r run) take(from, to int64) arrow.RecordBatch {
 		spans = append(spans, r.batch.NewSlice(int64(picked[start]), int64(picked[end-1])+1))
 		start = end
 	}
-	return join(spans)
-}
-
-func join(batches []arrow.RecordBatch) arrow.RecordBatch {
-	if len(batches) == 1 {
-		return batches[0]
+	if len(spans) == 1 {
+		return spans[0]
 	}
-	first := batches[0]
-	columns := make([]arrow.Array, first.NumCols())
-	parts := make([]arrow.Array, len(batches))
-	rows := int64(0)
-	for _, b := range batches {
-		rows += b.NumRows()
-	}
-	for i := range columns {
-		for j, b := range batches {
-			parts[j] = b.Column(i)
-		}
-		joined, err := array.Concatenate(parts, memory.DefaultAllocator)
-		if err != nil {
-			panic(fmt.Sprintf("readapi: joining slices of one batch: %v", err)) // of one type by construction
-		}
-		columns[i] = joined
-	}
-	return array.NewRecordBatch(first.Schema(), columns, rows)
+	return store.Concatenate(spans)
 }

@@ -16,7 +16,7 @@ import (
 // appendBatch encodes a batch. The buffer must begin at a multiple of eight in the payload.
 func appendBatch(buf []byte, b arrow.RecordBatch) []byte {
 	if !tightBatch(b) {
-		b = concatenate([]arrow.RecordBatch{b})
+		b = Concatenate([]arrow.RecordBatch{b})
 	}
 	buf = binary.AppendUvarint(buf, uint64(b.NumRows()))
 	for _, column := range b.Columns() {

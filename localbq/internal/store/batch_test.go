@@ -77,7 +77,7 @@ func TestBatchRoundTrip(t *testing.T) {
 		b := randomBatch(t, shape, rows)
 		from := rapid.IntRange(0, rows-1).Draw(t, "from")
 		slice := b.NewSlice(int64(from), int64(rapid.IntRange(from+1, rows).Draw(t, "to")))
-		joined := concatenate([]arrow.RecordBatch{b, slice})
+		joined := Concatenate([]arrow.RecordBatch{b, slice})
 
 		var buf []byte
 		in := []arrow.RecordBatch{b, slice, joined}

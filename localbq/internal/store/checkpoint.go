@@ -214,7 +214,7 @@ func (w *dataWriter) chunk(c *chunkState) error {
 		return nil
 	}
 	buf, start := beginFrame(w.buf[:0])
-	buf = endFrame(appendBatch(buf, concatenate(batches)), start)
+	buf = endFrame(appendBatch(buf, Concatenate(batches)), start)
 	if _, err := w.file.Write(buf); err != nil {
 		return err
 	}

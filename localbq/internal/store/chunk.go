@@ -82,12 +82,12 @@ func (c *chunk) join(from int) {
 		batches = append(batches, p.batch)
 		level = max(level, p.level)
 	}
-	joined := piece{batch: concatenate(batches), level: level + 1}
+	joined := piece{batch: Concatenate(batches), level: level + 1}
 	c.pieces = append(slices.Clone(c.pieces[:from]), joined)
 }
 
-// concatenate joins batches of one schema into one.
-func concatenate(batches []arrow.RecordBatch) arrow.RecordBatch {
+// Concatenate joins batches of one schema into one.
+func Concatenate(batches []arrow.RecordBatch) arrow.RecordBatch {
 	first := batches[0]
 	columns := make([]arrow.Array, first.NumCols())
 	parts := make([]arrow.Array, len(batches))
