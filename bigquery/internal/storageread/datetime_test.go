@@ -1,9 +1,6 @@
 package storageread
 
-import (
-	"testing"
-	"time"
-)
+import "testing"
 
 func TestParseDateTime(t *testing.T) {
 	t.Parallel()
@@ -27,22 +24,6 @@ func TestParseDateTime(t *testing.T) {
 		"2026-07-26T01:02:03Z", "2026-07-26T-1:02:03"} {
 		if got, ok := parseDateTime([]byte(s)); ok {
 			t.Errorf("%q is read as %d", s, got)
-		}
-	}
-}
-
-// Every day of the years 1 to 9999, against package time.
-func TestDaysAgainstTheStandardLibrary(t *testing.T) {
-	t.Parallel()
-	day := time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC)
-	for want := day.Unix() / 86400; day.Year() < 10000; want++ {
-		y, m, d := day.Date()
-		if got := daysSinceEpoch(y, int(m), d); got != want {
-			t.Fatalf("%s: got %d, want %d", day.Format(time.DateOnly), got, want)
-		}
-		day = day.AddDate(0, 0, 1)
-		if next := day.Day(); (next == 1) != (d == daysIn(y, int(m))) {
-			t.Fatalf("%04d-%02d has %d days", y, m, daysIn(y, int(m)))
 		}
 	}
 }

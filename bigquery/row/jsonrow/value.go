@@ -304,26 +304,31 @@ func parseInt(text []byte) (v int64, ok bool) {
 	return int64(u), true
 }
 
-func (p *parser) floatValue(c *column, tag string) bool {
+// numberText reads a number's source text, from a string too where texts are allowed.
+func (p *parser) numberText(texts bool) (lit []byte, quoted, ok bool) {
 	at := p.pos
-	var lit []byte
 	switch first := p.peek(); {
 	case first == '-' || first-'0' <= 9:
-		if _, ok := p.number(); !ok {
-			return false
-		}
-		lit = p.data[at:p.pos]
-	case first == '"' && c.op == opFloat:
+		_, ok := p.number()
+		return p.data[at:p.pos], false, ok
+	case first == '"' && texts:
 		sp, ok := p.str()
 		if !ok {
-			return false
+			return nil, true, false
 		}
-		lit = p.plain(sp)
-		if !floatText(lit) {
-			return p.fail(row.KindType, at, `expected a number, "NaN", "Infinity" or "-Infinity"`)
-		}
-	default:
-		return p.mismatch("a number")
+		return p.plain(sp), true, true
+	}
+	return nil, false, p.mismatch("a number")
+}
+
+func (p *parser) floatValue(c *column, tag string) bool {
+	at := p.pos
+	lit, quoted, ok := p.numberText(c.op == opFloat)
+	if !ok {
+		return false
+	}
+	if quoted && !floatText(lit) {
+		return p.fail(row.KindType, at, `expected a number, "NaN", "Infinity" or "-Infinity"`)
 	}
 	v, err := strconv.ParseFloat(view(lit), 64)
 	if err != nil {
@@ -357,21 +362,9 @@ func view(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
 func (p *parser) decimalValue(c *column, tag string) bool {
 	at := p.pos
-	var lit []byte
-	switch first := p.peek(); {
-	case first == '-' || first-'0' <= 9:
-		if _, ok := p.number(); !ok {
-			return false
-		}
-		lit = p.data[at:p.pos]
-	case first == '"' && c.op == opDecimal:
-		sp, ok := p.str()
-		if !ok {
-			return false
-		}
-		lit = p.plain(sp)
-	default:
-		return p.mismatch("a number")
+	lit, _, ok := p.numberText(c.op == opDecimal)
+	if !ok {
+		return false
 	}
 	v, err := row.ParseDecimal(c.decimal, lit)
 	if err != nil {
