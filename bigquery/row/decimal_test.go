@@ -23,6 +23,7 @@ const (
 	bigNumericMin = "-578960446186580977117854925043439539266.34992332820282019728792003956564819968"
 )
 
+// TestParseDecimal (SER-108, SER-109, SER-139, SER-140) holds the table of encodings, and what has none.
 func TestParseDecimal(t *testing.T) {
 	numeric, big := decimal(table.Numeric, 0, 0), decimal(table.BigNumeric, 0, 0)
 	for _, c := range []struct {
@@ -60,7 +61,7 @@ func TestParseDecimal(t *testing.T) {
 	}
 }
 
-// SER-139, SER-140 and the table of section 6.2 are among these cases; the property below finds what they leave.
+// The property finds what the table above leaves.
 func TestParseDecimalAgainstBig(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		typ := rapid.SampledFrom([]table.Type{table.Numeric, table.BigNumeric}).Draw(t, "type")

@@ -42,7 +42,7 @@ const (
 	CheckDescriptor = "descriptor" // the descriptor does not stand alone, or does not fit the schema
 	CheckValues     = "values"     // the bytes do not decode to the values expected
 	CheckAppend     = "append"     // what was in the buffer did not stay, or changed what was appended
-	CheckAlias      = "alias"      // the row changes with the record's memory, or the record was changed (SER-4)
+	CheckAlias      = "alias"      // the row changes with the record's memory or the next row, or the record was changed (SER-4)
 	CheckSkip       = "skip"       // a record was skipped and should not have been, or the reverse (SER-1, SER-2)
 	CheckError      = "error"      // an error was expected and did not come, or is another one
 	CheckStable     = "stable"     // schema, descriptor, fingerprint or row differ when asked for again
@@ -132,6 +132,7 @@ func (s *suite[T]) check(c Case[T]) {
 		s.values(c, got)
 		s.appends(c, got)
 		s.alias(c, got)
+		s.keeps(c)
 	}
 }
 
@@ -198,6 +199,20 @@ func (s *suite[T]) alias(c Case[T], want []byte) {
 	s.Scribble(rec)
 	if !bytes.Equal(got, want) {
 		s.problem(CheckAlias, c.Name, "the row changes with the record's memory: %x, want %x", got, want)
+	}
+}
+
+// keeps checks that a row stays as it is when the next one is made, and whatever becomes of that one.
+func (s *suite[T]) keeps(c Case[T]) {
+	kept, err := s.append(nil, c.Record())
+	want := slices.Clone(kept)
+	next, err2 := s.append(nil, c.Record())
+	if err != nil || err2 != nil {
+		s.problem(CheckStable, c.Name, "the second time: %v", errors.Join(err, err2))
+		return
+	}
+	if clear(next); !bytes.Equal(kept, want) {
+		s.problem(CheckAlias, c.Name, "two rows share memory: %x, was %x", kept, want)
 	}
 }
 

@@ -33,17 +33,18 @@ var schema = &table.Schema{Fields: []table.Field{
 // plain is a serializer written by hand. Its switches break one promise each.
 type plain struct {
 	asked   atomic.Int64
-	noSkip  bool // writes records it should skip
-	skipAll bool // takes empty rows for skips
-	dropOld bool // forgets what was in the buffer
-	keepOld bool // scribbles over the buffer
-	aliased bool // gives out memory of the record
-	noRange bool // lets a bad value pass
-	vague   bool // has an error without a field
-	wrong   bool // writes another number
-	garbage bool // writes no protobuf
-	extra   bool // writes a field nobody knows
-	moody   bool // changes its schema and its fingerprint
+	noSkip  bool   // writes records it should skip
+	skipAll bool   // takes empty rows for skips
+	dropOld bool   // forgets what was in the buffer
+	keepOld bool   // scribbles over the buffer
+	aliased bool   // gives out memory of the record
+	own     []byte // not nil: every row is written here, and given out
+	noRange bool   // lets a bad value pass
+	vague   bool   // has an error without a field
+	wrong   bool   // writes another number
+	garbage bool   // writes no protobuf
+	extra   bool   // writes a field nobody knows
+	moody   bool   // changes its schema and its fingerprint
 	message func(*descriptorpb.DescriptorProto)
 }
 
@@ -85,6 +86,9 @@ func (p *plain) AppendRow(buf []byte, _ table.Destination, rec record) ([]byte, 
 		buf[0]++
 	case p.aliased && rec.name != nil:
 		return rec.name, nil
+	case p.own != nil:
+		p.own = p.appendTo(append(p.own[:0], buf...), rec)
+		return p.own, nil
 	}
 	return p.appendTo(buf, rec), nil
 }
@@ -131,11 +135,11 @@ func TestBrokenSerializersFail(t *testing.T) {
 		p     *plain
 		check string
 	}{
-		{"writes what it should skip", &plain{noSkip: true}, CheckSkip},
-		{"skips empty rows", &plain{skipAll: true}, CheckSkip},
+		{"SER-1 writes what it should skip", &plain{noSkip: true}, CheckSkip},
+		{"SER-2 skips empty rows", &plain{skipAll: true}, CheckSkip},
 		{"drops the buffer", &plain{dropOld: true}, CheckAppend},
 		{"changes the buffer", &plain{keepOld: true}, CheckAppend},
-		{"gives out the record's memory", &plain{aliased: true}, CheckAlias},
+		{"SER-4 gives out the record's memory", &plain{aliased: true}, CheckAlias},
 		{"accepts a bad value", &plain{noRange: true}, CheckError},
 		{"has an error without a field", &plain{vague: true}, CheckError},
 		{"writes another number", &plain{wrong: true}, CheckValues},
@@ -163,6 +167,22 @@ func TestBrokenSerializersFail(t *testing.T) {
 	}
 }
 
+// TestReusedMemoryIsFound (SER-4) has a serializer write every row into the same memory. It is checked on one goroutine:
+// more would race.
+func TestReusedMemoryIsFound(t *testing.T) {
+	s := &suite[record]{Format: format(&plain{own: make([]byte, 0, 100)})}
+	if !s.setup() || !s.descriptor() {
+		t.Fatal(s.problems)
+	}
+	for _, c := range s.Cases {
+		s.check(c)
+	}
+	if !slices.ContainsFunc(s.problems, func(p Problem) bool { return p.Check == CheckAlias && p.Case == "all" }) {
+		t.Errorf("problems %v, want one of %q", s.problems, CheckAlias)
+	}
+}
+
+// SER-6
 func TestSharedStateIsFound(t *testing.T) {
 	f := format(&plain{})
 	calls := new(atomic.Int64)

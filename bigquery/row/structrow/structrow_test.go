@@ -344,7 +344,7 @@ func TestNewRefuses(t *testing.T) {
 		err  error
 		want []string
 	}{
-		{"every fault at once", of(New[many](Options{})), []string{"C-TYPE M", "C-TYPE S.C", "C-TYPE F"}},
+		{"SER-3 every fault at once", of(New[many](Options{})), []string{"C-TYPE M", "C-TYPE S.C", "C-TYPE F"}},
 		{"names that differ in case", of(New[twice](Options{})), []string{"C-CASE Id"}},
 		{"embedded twice", of(New[ambiguous](Options{})), []string{"C-CASE Same"}},
 		{"recursive", of(New[recursive](Options{})), []string{"C-RECURSIVE Next"}},
