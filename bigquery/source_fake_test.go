@@ -31,8 +31,9 @@ type readServer struct {
 	blockRows int
 	// failAt answers UNAVAILABLE when a call comes to that row of stream 0, once; with cut, all connections are closed
 	// instead, after cut has been, whatever is still on its way.
-	failAt int
-	cut    chan struct{}
+	failAt  int
+	failure error // answered instead of UNAVAILABLE
+	cut     chan struct{}
 	// encoded is a response sent over and over instead of the rows of the streams, so many times.
 	encoded *storagepb.ReadRowsResponse
 	times   int
@@ -160,7 +161,7 @@ func (s *readServer) ReadRows(req *storagepb.ReadRowsRequest, call storagepb.Big
 			}
 		}
 		if s.fails(n, at) {
-			return status.Error(codes.Unavailable, "gone for a moment")
+			return cmp.Or(s.failure, status.Error(codes.Unavailable, "gone for a moment"))
 		}
 		block := rows[at:min(at+max(s.blockRows, 1), len(rows))]
 		var data []byte

@@ -57,6 +57,7 @@ func TestSourceOptions(t *testing.T) {
 		{"a long trace id", readTable, SourceOptions{TraceID: strings.Repeat("x", 257)}, []string{"TraceID"}},
 		{"SRC-84 a limit through many streams", readTable, SourceOptions{Limit: 5, MaxStreamCount: 2}, []string{"Limit", "MaxStreamCount"}},
 		{"SRC-10 a key for an emulator", readTable, SourceOptions{Connection: Connection{KeyFile: "k", GRPCEndpoint: "h:1"}}, []string{"KeyFile"}},
+		{"SRC-10 a key for a REST emulator", readTable, SourceOptions{Connection: Connection{KeyFile: "k", RESTEndpoint: "h:1"}}, []string{"KeyFile"}},
 		{"SRC-10 no port", readTable, SourceOptions{Connection: Connection{GRPCEndpoint: "h:70000"}}, []string{"GRPCEndpoint", "h:70000"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

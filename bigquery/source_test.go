@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/millrace-dev/millrace/bigquery/internal/storageread"
 	"github.com/millrace-dev/millrace/bigquery/row"
@@ -167,6 +169,34 @@ func TestSourceRowsThatFail(t *testing.T) {
 				t.Errorf("after a restore: %d rows: %v", b.Len(), err)
 			}
 		})
+	}
+}
+
+// SRC-56: rows of a fetch that fails are not handed over, however many had been decoded.
+func TestSourceFetchThatFails(t *testing.T) {
+	t.Parallel()
+	s := (&readServer{streams: [][]string{numbered(0, 10)}, blockRows: 3, failAt: 3, failure: status.Error(codes.Aborted, "x")}).serve(t)
+	src := newSource(t, s, texts{}, SourceOptions{})
+	split := splitsOf(t, src)[0]
+	for _, want := range []int{0, 10} { // the second reader starts where the first did: there was no checkpoint in between
+		meter := newTally()
+		r, err := src.NewReader(t.Context(), stream.ReaderContext{Job: "j", Lanes: 1, Meter: meter, Log: quiet})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		if err := r.Open(t.Context(), split); err != nil {
+			t.Fatal(err)
+		}
+		var b stream.Batch[string]
+		err = r.Fetch(t.Context(), &b)
+		if e, failed := errors.AsType[*ReadError](err); failed != (want == 0) || failed && e.Offset != 3 {
+			t.Errorf("got %v", err)
+		}
+		if b.Len() != want || len(b.Records()) != want || b.Bytes != int64(5*want) {
+			t.Errorf("%d rows, %d records, %d bytes, want %d rows", b.Len(), len(b.Records()), b.Bytes, want)
+		}
+		meter.is(t, int64(want), 0)
 	}
 }
 

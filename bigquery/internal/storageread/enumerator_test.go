@@ -258,6 +258,26 @@ func TestEnumerator(t *testing.T) {
 			t.Error(log)
 		}
 	}))
+	for name, c := range map[string]error{"SRC-24 the session comes after Close": nil, "SRC-23 the plan fails after Close": errors.New("boom")} {
+		t.Run(name, bubble(func(t *testing.T) {
+			s := &fakeService{streams: 2, gate: make(chan struct{}), err: c}
+			e := enumerate(t, s, 1, nil)
+			ended := make(chan error)
+			go func() { ended <- e.Close() }()
+			synctest.Wait()
+			close(s.gate) // the service answers all the same
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+			if s.created.Load() != 1 || s.closed.Load() != 1 || e.planned || len(e.pending) != 0 {
+				t.Errorf("%d sessions, %d connections closed, planned: %v", s.created.Load(), s.closed.Load(), e.planned)
+			}
+			e.meter.is(t, map[stream.Instrument]int64{ReadSessionsCreated: 0, UnassignedSplits: 0})
+			if log := e.log.at(slog.LevelError) + e.log.at(slog.LevelWarn) + e.log.at(slog.LevelInfo); log != "" {
+				t.Error(log)
+			}
+		}))
+	}
 	t.Run("SRC-25 two enumerators of one source", bubble(func(t *testing.T) {
 		s := &fakeService{streams: 1}
 		enumerate(t, s, 1, nil).Close()

@@ -80,10 +80,17 @@ type queryTest struct {
 
 func (q *queryTest) run(t *testing.T, ctx context.Context, location string) (table.Destination, error) {
 	t.Helper()
+	c, a := q.attempt(t, location)
+	return c.runQuery(ctx, a)
+}
+
+// attempt is a query to be read, with its jobs served from the script until the test ends.
+func (q *queryTest) attempt(t *testing.T, location string) (*Config, Attempt) {
+	t.Helper()
 	srv := httptest.NewServer(q.jobs)
-	defer srv.Close()
+	t.Cleanup(srv.Close)
 	c := testConfig(nil)
-	c.Table, c.Query = table.Destination{}, &Query{Project: "bill", SQL: "SELECT 1", Location: location}
+	c.Table, c.Query, c.Parent = table.Destination{}, &Query{Project: "bill", SQL: "SELECT 1", Location: location}, "bill"
 	c.Connection.RESTEndpoint = srv.Listener.Addr().String()
 	c.Pacer.Rand = func() float64 { return 0.5 }
 	c.Pacer.Sleep = func(ctx context.Context, d time.Duration) error {
@@ -92,7 +99,7 @@ func (q *queryTest) run(t *testing.T, ctx context.Context, location string) (tab
 	}
 	q.meter = newMeter()
 	log, _ := newLog()
-	return c.runQuery(ctx, Attempt{Job: "j", Meter: q.meter, Log: log})
+	return c, Attempt{Job: "j", Meter: q.meter, Log: log}
 }
 
 func TestQuery(t *testing.T) {
@@ -173,6 +180,36 @@ func TestQueryRequest(t *testing.T) {
 	if fmt.Sprint(q.jobs.calls) != want {
 		t.Errorf("called %v, want %s", q.jobs.calls, want)
 	}
+}
+
+func TestQueryPlan(t *testing.T) {
+	t.Parallel()
+	t.Run("SRC-63 the session reads the table that the finished job names", func(t *testing.T) {
+		q := &queryTest{jobs: &fakeJobs{script: []answer{{state: "RUNNING"}, {state: "DONE", table: "anon1"}}}}
+		s := &fakeService{streams: 1}
+		c, a := q.attempt(t, "")
+		c.dial = s.dial
+		got, err := c.Plan(t.Context(), a)
+		if err != nil || got.Table.String() != "bill._anon.anon1" {
+			t.Fatalf("got %+v: %v", got, err)
+		}
+		if r := s.request; r.Parent != "projects/bill" || r.ReadSession.Table != "projects/bill/datasets/_anon/tables/anon1" {
+			t.Errorf("asked for %v", r)
+		}
+		if q.jobs.job.Configuration.Query.DestinationTable != nil {
+			t.Error("the job was given a destination")
+		}
+	})
+	t.Run("SRC-65 a query that fails leads to no session", func(t *testing.T) {
+		q := &queryTest{jobs: &fakeJobs{script: []answer{{}, {state: "DONE", reason: "invalidQuery"}}}}
+		s := &fakeService{streams: 1}
+		c, a := q.attempt(t, "")
+		c.dial = s.dial
+		_, err := c.Plan(t.Context(), a)
+		if p, ok := errors.AsType[*PlanError](err); !ok || !strings.Contains(err.Error(), "SELECT 1") || s.dialed.Load() != 0 {
+			t.Errorf("got %v (%v) after %d connections", err, p, s.dialed.Load())
+		}
+	})
 }
 
 func TestQueryStopsWithItsContext(t *testing.T) {

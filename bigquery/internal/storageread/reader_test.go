@@ -253,11 +253,18 @@ func TestCancelledFetch(t *testing.T) {
 		})
 	})
 	t.Run("SRC-45 with nothing open", func(t *testing.T) {
-		r := testConfig(newFakeStream(1, 1).dial).NewReader(Attempt{Meter: stream.NoMeter})
+		log, _ := newLog()
+		r := testConfig(newFakeStream(2, 1).dial).NewReader(Attempt{Meter: stream.NoMeter, Log: log})
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		if _, err := fetch(ctx, r); err == nil {
 			t.Error("a fetch without a split succeeded")
+		}
+		if err := r.Open(t.Context(), Split{Stream: "S", Schema: textRows}.at(0)); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := fetchAll(t, r); err != nil || fmt.Sprint(got) != "["+names(0, 2)+"]" {
+			t.Errorf("the next split: %v, %v", got, err)
 		}
 		if err := r.Close(); err != nil {
 			t.Error(err)
@@ -285,21 +292,6 @@ func TestCloseWithASplitOpen(t *testing.T) {
 		}
 		if got, err := fetch(t.Context(), r); got != nil || err == nil || err == io.EOF {
 			t.Errorf("after Close: %v, %v", got, err)
-		}
-	})
-}
-
-// SRC-56
-func TestFailedFetchHandsOverNothing(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r, _ := readerOf(t, newFakeStream(10, 3, call{rows: 3, err: status.Error(codes.Aborted, "x")}), 0, nil)
-		if got, err := fetch(t.Context(), r); got != nil || err == nil {
-			t.Errorf("got %v: %v", got, err)
-		}
-		restarted, _ := readerOf(t, newFakeStream(10, 3), 0, nil)
-		if got, err := fetchAll(t, restarted); err != nil || fmt.Sprint(got) != "["+names(0, 10)+"]" {
-			t.Errorf("got %v: %v", got, err)
 		}
 	})
 }

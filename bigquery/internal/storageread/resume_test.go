@@ -190,6 +190,15 @@ func TestResume(t *testing.T) {
 			}
 		}
 	})
+	t.Run("SRC-51 a reset call is opened again after 1 ms", func(t *testing.T) {
+		r := newResume(0)
+		for range 24 { // it does not grow
+			r.opening()
+			if wait, end := r.failed(status.Error(codes.Internal, "stream terminated by RST_STREAM with error code: INTERNAL_ERROR")); end != nil || wait != time.Millisecond {
+				t.Fatalf("wait %v, %v", wait, end)
+			}
+		}
+	})
 	t.Run("other classes leave the nominal wait alone", func(t *testing.T) {
 		r := newResume(0)
 		for _, err := range []error{status.Error(codes.Internal, "rst_stream"), withRetryInfo(codes.ResourceExhausted, &errdetails.RetryInfo{RetryDelay: durationpb.New(time.Second)})} {
