@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -15,14 +16,48 @@ import (
 	"github.com/millrace-dev/millrace/stream"
 )
 
-// DeadLetters returns the failure policy that appends failed records to the file at path, which it creates with its
-// folder when the first one fails, readable by its owner alone since records may be private. Each is one line, a JSON object (see [DeadLetter]). A record is on disk once the
-// handler's Flush has returned. Several lanes, and several processes, may append to one file.
+// DeadLetters returns the failure policy that appends failed records to the file at path, which it creates when the first
+// one fails, readable by its owner alone since records may be private. Each is one line, a JSON object (see [DeadLetter]). A
+// record is on disk once the handler's Flush has returned. Several lanes, and several processes, may append to one file.
+//
+// Whether the file can be written is found out here, where nothing has been done yet. Its folder is made for that.
 func DeadLetters(path string) (stream.FailurePolicy, error) {
 	if path == "" {
 		return nil, errors.New("dead letters: the file name is empty")
 	}
+	if err := appendable(path); err != nil {
+		return nil, fmt.Errorf("dead letters: %w", err)
+	}
 	return deadLetters{path}, nil
+}
+
+// appendable finds out whether a file can be appended to, and leaves no trace of it.
+func appendable(path string) error {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return creatable(filepath.Dir(path))
+	case err != nil:
+		return err
+	case !info.Mode().IsRegular():
+		return fmt.Errorf("%s is no regular file: what is written to it cannot be known to be safe", path)
+	}
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND, 0)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+func creatable(folder string) error {
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(folder, ".dead-letters-*")
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
 type deadLetters struct{ path string }

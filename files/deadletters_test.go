@@ -108,12 +108,27 @@ func TestDeadLettersFromManyLanes(t *testing.T) {
 }
 
 func TestDeadLettersThatCannotBeWritten(t *testing.T) {
-	policy, _ := DeadLetters(filepath.Join(write(t, "file", nil), "dlq"))
+	for name, path := range map[string]string{
+		"a file in the way of its folder": filepath.Join(write(t, "file", nil), "dlq"), "a folder": t.TempDir(), "no name": "",
+	} {
+		if _, err := DeadLetters(path); err == nil {
+			t.Errorf("%s was taken", name)
+		}
+	}
+	dir := t.TempDir()
+	policy, err := DeadLetters(filepath.Join(dir, "new", "dlq"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if left, err := os.ReadDir(filepath.Join(dir, "new")); err != nil || len(left) > 0 {
+		t.Errorf("the check left %v, %v", left, err)
+	}
+	// The folder goes away, or becomes a file, while the job runs.
+	if err := errors.Join(os.Remove(filepath.Join(dir, "new")), os.WriteFile(filepath.Join(dir, "new"), nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
 	h, _ := policy.NewHandler(t.Context(), stream.HandlerContext{})
 	if err := h.Handle(t.Context(), &stream.FailedRecord{}); err == nil {
 		t.Error("a dead letter was lost without an error")
-	}
-	if _, err := DeadLetters(""); err == nil {
-		t.Error("an empty name was taken")
 	}
 }

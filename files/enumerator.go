@@ -39,25 +39,28 @@ func (e *enumerator) add(path string, o Options) error {
 	if path == Stdin {
 		return e.push(part{Path: Stdin})
 	}
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return err
+	case info.IsDir():
+		return fmt.Errorf("%s is a folder: name files, or a pattern such as %s/*.ndjson", path, path)
+	case !info.Mode().IsRegular():
+		// Opening a pipe could wait for ever, and what was read from it would be lost to a second look and to a restart.
+		return fmt.Errorf("%s is no regular file, and could be read only once: feed it to standard input, and name that %q", path, Stdin)
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	if info.IsDir() {
-		return fmt.Errorf("%s is a folder: name files, or a pattern such as %s/*.ndjson", path, path)
-	}
 	packed, err := sniff(f)
 	if err != nil {
 		return fmt.Errorf("read %s: %w", path, err)
 	}
 	e.size += info.Size()
 	whole := part{Path: path, Size: info.Size(), Packed: packed}
-	if packed != "" || !info.Mode().IsRegular() || info.Size() <= o.SplitBytes {
+	if packed != "" || info.Size() <= o.SplitBytes {
 		return e.push(whole)
 	}
 	for start := int64(0); start < info.Size(); start += o.SplitBytes {

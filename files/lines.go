@@ -53,7 +53,7 @@ func (l *lines) ready() (line, bool) {
 	l.from += end
 	l.at = ln.next
 	if n > l.limit {
-		ln.text, ln.err = ln.text[:tooLongKept], l.tooLong()
+		ln.text, ln.err = ln.text[:min(len(ln.text), tooLongKept)], l.tooLong()
 	}
 	return ln, true
 }
@@ -90,7 +90,7 @@ func (l *lines) makeRoom() {
 
 // pass takes the beginning of a line that is too long and passes over the rest.
 func (l *lines) pass() (*line, error) {
-	long := &line{text: bytes.Clone(l.buf[l.from : l.from+tooLongKept]), at: l.at, err: l.tooLong()}
+	long := &line{text: bytes.Clone(l.buf[l.from:min(l.to, l.from+tooLongKept)]), at: l.at, err: l.tooLong()}
 	err := l.skipLine()
 	long.next = l.at
 	return long, err

@@ -13,7 +13,7 @@ import (
 // reader reads one part at a time.
 type reader struct {
 	options Options
-	stdin   io.Reader
+	stdin   *standardInput
 
 	open *openPart
 	buf  []byte // handed from one part to the next
@@ -49,14 +49,15 @@ func (r *reader) Open(_ context.Context, s stream.Split) error {
 	return nil
 }
 
-func (o *openPart) openStdin(in io.Reader, position int64, cut cutter) error {
+func (o *openPart) openStdin(in *standardInput, position int64, cut cutter) error {
 	if in == nil {
 		return errors.New("no standard input was given to the source")
 	}
-	if position > 0 {
-		return errors.New("standard input cannot be read a second time: start from files, or with --from none")
+	// What has been read once is gone: to go on as if it had never been there would lose it without a word.
+	if position > 0 || in.taken.Swap(true) {
+		return lasting(errors.New("standard input cannot be read a second time: start from files, or with --from none and the input anew"))
 	}
-	p := newPump(in)
+	p := newPump(in.r)
 	o.closers = append(o.closers, p)
 	o.start(p, 0, cut)
 	o.place = &locator{path: "standard input"}
@@ -100,8 +101,8 @@ func (o *openPart) unchanged(f *os.File) error {
 		return nil
 	}
 	if size := info.Size(); size < o.Size || o.Packed != "" && size != o.Size {
-		return fmt.Errorf("the file changed since the job began: it had %d bytes and has %d; put it back, or start over with --from none",
-			o.Size, size)
+		return lasting(fmt.Errorf("the file changed since the job began: it had %d bytes and has %d; put it back, or start over with --from none",
+			o.Size, size))
 	}
 	return nil
 }
@@ -119,13 +120,21 @@ func (o *openPart) at(f *os.File, position int64) (io.Reader, error) {
 	o.raw = &counted{r: f}
 	in, err := unpack(o.raw, o.Packed)
 	if err != nil {
-		return nil, err
+		return nil, o.damaged(err)
 	}
-	o.closers = append(o.closers, in)
+	o.closers = append(o.closers, quiet{in})
 	if _, err := io.CopyN(io.Discard, in, position); err != nil {
-		return nil, fmt.Errorf("go to byte %d of the unpacked file: %w", position, err)
+		return nil, fmt.Errorf("go to byte %d of the unpacked file: %w", position, o.damaged(err))
 	}
 	return in, nil
+}
+
+// quiet closes what unpacks. Its Close would only say again what a Read has said.
+type quiet struct{ io.Closer }
+
+func (q quiet) Close() error {
+	_ = q.Closer.Close()
+	return nil
 }
 
 // cutter makes the lines of a byte stream that begins at a position.
@@ -159,6 +168,9 @@ func (r *reader) Fetch(ctx context.Context, b *stream.Batch[Record]) error {
 			break
 		}
 		if finished {
+			if err := o.whole(); err != nil {
+				return err
+			}
 			r.open = nil
 			if err := o.close(); err != nil {
 				return fmt.Errorf("files source: close %s: %w", o.Path, err)
@@ -216,8 +228,19 @@ func (o *openPart) read(ctx context.Context, b *stream.Batch[Record]) error {
 	if err == nil || errors.Is(err, io.EOF) || ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return ignoreEOF(err)
 	}
-	return fmt.Errorf("files source: read %s, at byte %d of its contents: %w: the file may be damaged or cut short",
-		o.Path, o.lines.at, err)
+	return fmt.Errorf("files source: read %s, at byte %d of its contents: %w", o.Path, o.lines.at, o.damaged(err))
+}
+
+// whole refuses the end of a file that has fewer bytes than when it was opened: what it had is lost.
+func (o *openPart) whole() error {
+	end := o.Size
+	if o.End > 0 {
+		end = o.End
+	}
+	if o.Packed != "" || o.Path == Stdin || o.lines.at >= end {
+		return nil
+	}
+	return lasting(fmt.Errorf("files source: %s was cut while it was read: it had %d bytes and ended at byte %d", o.Path, o.Size, o.lines.at))
 }
 
 func ignoreEOF(err error) error {

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/millrace-dev/millrace/stream"
 )
@@ -28,7 +29,13 @@ func (r Record) OriginalBytes() []byte { return r.Bytes }
 type Source struct {
 	patterns []string
 	options  Options
-	stdin    io.Reader
+	stdin    *standardInput
+}
+
+// standardInput is an input that can be read once, by one of all readers.
+type standardInput struct {
+	r     io.Reader
+	taken atomic.Bool
 }
 
 // Stdin is the path that means standard input.
@@ -60,9 +67,10 @@ func NewSource(paths []string, o Options) (*Source, error) {
 	return &Source{patterns: slices.Clone(paths), options: r}, nil
 }
 
-// WithStdin makes r what the path "-" reads. It can be read once: a job over it cannot be resumed.
+// WithStdin makes r what the path "-" reads. It can be read once, by one job attempt: a job over it can neither be started
+// again nor resumed, and a second attempt fails.
 func (s *Source) WithStdin(r io.Reader) *Source {
-	s.stdin = r
+	s.stdin = &standardInput{r: r}
 	return s
 }
 
@@ -103,11 +111,53 @@ func (s *Source) Paths() ([]string, error) {
 	return slices.Compact(all), nil
 }
 
+// Reads reports whether the file at path is among those that a job over the source would read, or would be if it were
+// there: a job that writes to such a file would read what it writes.
+func (s *Source) Reads(path string) bool {
+	if s.readsByName(path) {
+		return true
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return false
+	}
+	if f, ok := s.stdinFile(); ok {
+		in, err := f.Stat()
+		return err == nil && os.SameFile(info, in)
+	}
+	paths, err := s.Paths()
+	return err == nil && slices.ContainsFunc(paths, func(p string) bool {
+		in, err := os.Stat(p)
+		return err == nil && os.SameFile(info, in)
+	})
+}
+
+func (s *Source) readsByName(path string) bool {
+	name, err := filepath.Abs(path)
+	return err == nil && slices.ContainsFunc(s.patterns, func(p string) bool {
+		pattern, err := filepath.Abs(p)
+		if err != nil || p == Stdin {
+			return false
+		}
+		ok, err := filepath.Match(pattern, name)
+		return err == nil && ok
+	})
+}
+
+// stdinFile is the file that standard input comes from, where that is what the source reads.
+func (s *Source) stdinFile() (*os.File, bool) {
+	if s.patterns[0] != Stdin || s.stdin == nil {
+		return nil, false
+	}
+	f, ok := s.stdin.r.(*os.File)
+	return f, ok
+}
+
 func expand(pattern string) ([]string, error) {
 	if _, err := os.Lstat(pattern); err == nil {
 		return []string{filepath.Clean(pattern)}, nil // a name that happens to hold pattern characters
 	}
-	matches, err := filepath.Glob(pattern)
+	matches, err := glob(pattern)
 	if err != nil {
 		return nil, fmt.Errorf("pattern %q: %w", pattern, err)
 	}

@@ -3,6 +3,8 @@ package files
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
+	"unicode/utf8"
 
 	"github.com/millrace-dev/millrace/stream"
 )
@@ -19,6 +21,7 @@ type part struct {
 	Kind    string `json:"kind"`
 	Version int    `json:"version"`
 	Path    string `json:"path"`
+	Quoted  string `json:"quoted,omitzero"` // the path as a Go literal, where it is no UTF-8 and JSON cannot hold it as it is
 	Start   int64  `json:"start"`
 	End     int64  `json:"end"`             // exclusive, for uncompressed files; 0 is the end of the file
 	Size    int64  `json:"size"`            // of the file when it was listed, in bytes as stored
@@ -26,14 +29,21 @@ type part struct {
 }
 
 func (p part) id() string {
-	if p.Start == 0 && p.End == 0 {
-		return p.Path
+	path := p.Path
+	if !utf8.ValidString(path) {
+		path = strconv.Quote(path) // ids are text, and two of them are never the same
 	}
-	return fmt.Sprintf("%s[%d:%d]", p.Path, p.Start, p.End)
+	if p.Start == 0 && p.End == 0 {
+		return path
+	}
+	return fmt.Sprintf("%s[%d:%d]", path, p.Start, p.End)
 }
 
 func (p part) split() (stream.Split, error) {
 	p.Kind, p.Version = splitKind, version
+	if !utf8.ValidString(p.Path) {
+		p.Quoted = strconv.Quote(p.Path)
+	}
 	data, err := json.Marshal(p)
 	return stream.Split{ID: p.id(), Data: data, Position: p.Start}, err
 }
@@ -42,6 +52,13 @@ func parsePart(data []byte) (part, error) {
 	var p part
 	if err := decode(data, splitKind, &p); err != nil {
 		return p, err
+	}
+	if p.Quoted != "" {
+		path, err := strconv.Unquote(p.Quoted)
+		if err != nil {
+			return p, fmt.Errorf("%s: path %s: %w", splitKind, p.Quoted, err)
+		}
+		p.Path = path
 	}
 	if p.Start < 0 || p.End < 0 || p.End > 0 && p.End < p.Start {
 		return p, fmt.Errorf("%s: impossible range [%d:%d] of %q", splitKind, p.Start, p.End, p.Path)

@@ -37,15 +37,19 @@ func sniff(f *os.File) (string, error) {
 	return "", nil
 }
 
-// counted counts the bytes read through it.
+// counted counts the bytes read through it, and remembers what went wrong with reading them.
 type counted struct {
-	r io.Reader
-	n int64
+	r   io.Reader
+	n   int64
+	err error // nil at the end of the input too
 }
 
 func (c *counted) Read(p []byte) (int, error) {
 	n, err := c.r.Read(p)
 	c.n += int64(n)
+	if err != nil && !errors.Is(err, io.EOF) {
+		c.err = err
+	}
 	return n, err
 }
 
