@@ -5,10 +5,13 @@ import (
 	"fmt"
 	"net/url"
 	"reflect"
+	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/millrace-dev/millrace/bigquery"
 	"github.com/millrace-dev/millrace/bigquery/table"
+	"github.com/millrace-dev/millrace/engine"
 )
 
 // checker finds what the kinds of the values cannot tell: what belongs together, what excludes what.
@@ -25,6 +28,9 @@ func check(f *File, d *decoder) {
 	}
 	c.checkpoint(f.Checkpoint)
 	c.notNegative("parallelism", f.Parallelism)
+	if f.Parallelism > engine.MaxLanes {
+		c.fault("parallelism", "%d is too large: expected at most %d", f.Parallelism, engine.MaxLanes)
+	}
 	c.notNegative("restart.attempts", f.Restart.Attempts)
 	if f.Restart.MaxDelay > 0 && f.Restart.MaxDelay < f.Restart.Delay {
 		c.fault("restart.maxDelay", "%s is below delay %s", f.Restart.MaxDelay, f.Restart.Delay)
@@ -92,8 +98,8 @@ func (c checker) name(name string) {
 		c.fault("job", "is empty: expected a name")
 	case len(name) > 200:
 		c.fault("job", "is %d bytes long: expected at most 200", len(name))
-	case strings.IndexFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }) >= 0:
-		c.fault("job", "%q has a control character: expected a name on one line", name)
+	case strings.IndexFunc(name, func(r rune) bool { return !unicode.IsGraphic(r) }) >= 0:
+		c.fault("job", "%q has a character that cannot be seen: expected a name on one line", name)
 	}
 }
 
@@ -114,18 +120,23 @@ func (c checker) checkpoint(p Checkpoint) {
 	if p.Store == "" || !c.sound("checkpoint.store") {
 		return
 	}
-	scheme, _, ok := strings.Cut(p.Store, "://")
-	if !ok {
-		c.fault("checkpoint.store", "%q is not a URL: expected file://folder, gs://bucket/prefix or mem://", p.Store)
-		return
+	if err := CheckStore(p.Store); err != nil {
+		c.fault("checkpoint.store", "%v", err)
 	}
-	if known := []string{"file", "gs", "mem"}; nearest(scheme, known) != scheme {
-		c.fault("checkpoint.store", "unknown scheme %q%s", scheme, didYouMean(scheme, known))
-		return
+}
+
+// CheckStore says what is wrong with the URL of a checkpoint store, as far as that can be told without opening it.
+func CheckStore(store string) error {
+	scheme, rest, ok := strings.Cut(store, "://")
+	if ok {
+		if known := []string{"file", "gs", "mem"}; !slices.Contains(known, scheme) {
+			return fmt.Errorf("unknown scheme %q%s", scheme, didYouMean(scheme, known))
+		}
 	}
-	if _, err := url.Parse(p.Store); err != nil {
-		c.fault("checkpoint.store", "%q is not a URL: expected file://folder, gs://bucket/prefix or mem://", p.Store)
+	if _, err := url.Parse(store); err != nil || !ok || rest == "" && scheme != "mem" {
+		return fmt.Errorf("%q is not a URL: expected file://folder, gs://bucket/prefix or mem://", store)
 	}
+	return nil
 }
 
 func (c checker) bigquery(b *BigQuery) {

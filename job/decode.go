@@ -33,6 +33,9 @@ type decoder struct {
 	fromSet map[string]bool
 }
 
+// ofSet is the line of everything that stands in a value of --set.
+const ofSet = -1
+
 // place is where something stands. quoted is 1 when it begins with a quote, so that its text begins one further.
 type place struct{ line, column, quoted int }
 
@@ -48,10 +51,8 @@ func (d *decoder) fault(n ast.Node, key, format string, args ...any) {
 
 func (d *decoder) faultAt(p place, key, format string, args ...any) {
 	f := Fault{d.file, p.line, p.column, key, fmt.Sprintf(format, args...)}
-	for set := range d.fromSet {
-		if key == set || strings.HasPrefix(key, set+".") || strings.HasPrefix(key, set+"[") {
-			f.File, f.Line, f.Column = setFile, 0, 0
-		}
+	if p.line == ofSet || d.fromSet[key] {
+		f.File, f.Line, f.Column = setFile, 0, 0
 	}
 	d.faults = append(d.faults, f)
 }
@@ -74,6 +75,11 @@ func placeOf(n ast.Node) place {
 // value reads n into v, which key names.
 func (d *decoder) value(n ast.Node, v reflect.Value, key string) {
 	n = bare(n)
+	if tag, ok := n.(*ast.TagNode); ok {
+		d.places[key] = placeOf(n)
+		d.fault(n, key, "has the tag %s, and job files have none: leave it out, and put text in quotes", tag.GetToken().Value)
+		return
+	}
 	if _, null := n.(*ast.NullNode); null && v.Kind() == reflect.Pointer && needy(v.Type().Elem()) {
 		return // a section that cannot do without its keys, and has none, is not there: --set takes one away like this
 	}
@@ -111,17 +117,14 @@ func needy(t reflect.Type) bool {
 	return false
 }
 
-// bare looks behind anchors, aliases are refused by scalar and object as what they are not.
+// bare looks behind anchors; aliases are refused by scalar and object as what they are not.
 func bare(n ast.Node) ast.Node {
 	for {
-		switch a := n.(type) {
-		case *ast.AnchorNode:
-			n = a.Value
-		case *ast.TagNode:
-			n = a.Value
-		default:
+		a, ok := n.(*ast.AnchorNode)
+		if !ok {
 			return n
 		}
+		n = a.Value
 	}
 }
 

@@ -2,7 +2,9 @@ package job
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
+	"unicode"
 )
 
 // Fault is one thing that is wrong in a job file.
@@ -20,9 +22,26 @@ func (f Fault) String() string {
 		s += fmt.Sprintf(":%d:%d", f.Line, f.Column)
 	}
 	if f.Key != "" {
-		s += ": " + f.Key
+		s += ": " + legible(f.Key)
 	}
-	return s + ": " + f.Msg
+	return s + ": " + short(f.Msg, longestMsg)
+}
+
+// A file that is no job file has keys and values of any length, and of any characters.
+const longestKey, longestMsg = 100, 1000
+
+func legible(key string) string {
+	if key = short(key, longestKey); strings.ContainsFunc(key, func(r rune) bool { return !unicode.IsGraphic(r) }) {
+		return strconv.Quote(key)
+	}
+	return key
+}
+
+func short(s string, most int) string {
+	if r := []rune(s); len(r) > most {
+		return string(r[:most]) + "…"
+	}
+	return s
 }
 
 // InvalidError is every fault of a job file, in the order of the lines.

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -12,11 +13,18 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/lexer"
 	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
 )
 
-// maxFileBytes bounds a job file: enough for a hundred thousand lines, and little enough to read whatever is named.
-const maxFileBytes = 4 << 20
+// A job file is bounded, so that whatever is named can be read: enough for ten thousand paths, many times the keys there
+// are, and far deeper than any key. The parser takes the square of the keys and of the depth.
+const (
+	maxFileBytes = 1 << 20
+	maxKeys      = 2000
+	maxDepth     = 100
+)
 
 // Parsed is a job file that was read without a fault.
 type Parsed struct {
@@ -66,7 +74,12 @@ func (d *decoder) parse(text []byte) ast.Node {
 		d.faults = append(d.faults, Fault{File: d.file, Msg: "is not valid UTF-8"})
 		return nil
 	}
-	tree, err := parser.ParseBytes(text, 0)
+	tokens := lexer.Tokenize(string(bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))))
+	if at, msg := tooMuch(tokens); at != nil {
+		d.faults = append(d.faults, Fault{File: d.file, Line: at.Line, Column: at.Column, Msg: msg})
+		return nil
+	}
+	tree, err := parser.Parse(tokens, 0)
 	var syntax *yaml.SyntaxError
 	switch {
 	case errors.As(err, &syntax):
@@ -77,7 +90,10 @@ func (d *decoder) parse(text []byte) ast.Node {
 		d.faults = append(d.faults, Fault{File: d.file, Msg: err.Error()})
 		return nil
 	}
-	docs := slices.DeleteFunc(tree.Docs, func(doc *ast.DocumentNode) bool { return doc.Body == nil })
+	docs := slices.DeleteFunc(tree.Docs, func(doc *ast.DocumentNode) bool {
+		_, directive := doc.Body.(*ast.DirectiveNode)
+		return doc.Body == nil || directive
+	})
 	switch len(docs) {
 	case 0:
 		d.faults = append(d.faults, Fault{File: d.file, Line: 1, Column: 1, Msg: "is empty: expected job, source and sink"})
@@ -87,4 +103,29 @@ func (d *decoder) parse(text []byte) ast.Node {
 	}
 	d.fault(docs[1].Body, "", "a second document begins here: expected one job in a file")
 	return nil
+}
+
+// tooMuch finds the token at which text becomes no job file.
+func tooMuch(tokens token.Tokens) (at *token.Position, msg string) {
+	keys, depth := 0, 0
+	for _, t := range tokens {
+		switch t.Type {
+		case token.MappingValueType:
+			keys++
+		case token.MappingStartType, token.SequenceStartType, token.SequenceEntryType:
+			depth++
+		case token.MappingEndType, token.SequenceEndType:
+			depth--
+		}
+		if t.Type == token.SequenceEntryType && t.Prev != nil && t.Prev.Position.Line != t.Position.Line {
+			depth-- // a line of a list, not a list in a list
+		}
+		switch {
+		case keys > maxKeys:
+			return t.Position, fmt.Sprintf("has more than %d keys: is it a job file?", maxKeys)
+		case depth > maxDepth:
+			return t.Position, fmt.Sprintf("is nested deeper than %d: is it a job file?", maxDepth)
+		}
+	}
+	return nil, ""
 }

@@ -3,6 +3,7 @@ package job
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -57,6 +58,9 @@ func (p *Parsed) Prepare(ctx context.Context, s Surroundings) (*Pipeline, error)
 	if err != nil {
 		return nil, err
 	}
+	if pl.policy, err = pl.failures(b.Failures); err != nil {
+		return nil, err
+	}
 	connection := b.Connection.options()
 	if s.Connection != nil {
 		connection = *s.Connection
@@ -70,9 +74,6 @@ func (p *Parsed) Prepare(ctx context.Context, s Surroundings) (*Pipeline, error)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("sink.bigquery.schema: %w", err)
-	}
-	if pl.policy, err = pl.failures(b.Failures); err != nil {
-		return nil, err
 	}
 	o := b.sinkOptions()
 	o.Connection, o.Failures = connection, pl.policy
@@ -178,6 +179,10 @@ func (pl *Pipeline) fromTables(ctx context.Context, to bigquery.Resolver[files.R
 		}
 		destinations = append(destinations, dst)
 	} else {
+		if pl.readsStdin() {
+			return nil, errors.New("sink.bigquery.schema.table: standard input cannot be looked through for the tables that its records go to: " +
+				"read files, give a schema file, or infer the schemas")
+		}
 		s := &scan{source: pl.source, to: to}
 		if err := s.run(ctx); err != nil {
 			return nil, err
@@ -202,7 +207,7 @@ func (pl *Pipeline) infer(ctx context.Context, to bigquery.Resolver[files.Record
 	sc := &scan{source: pl.source, to: to, fixed: fixed, sample: cmp.Or(in.Sample, defaultSample), limit: int64(in.Scan),
 		infer: jsonrow.InferOptions{Rest: b.Schema.Rest, TimesAsStrings: in.Text, JSONPaths: in.JSON}}
 	if pl.readsStdin() {
-		if err := sc.peek(pl.source, s.Stdin); err != nil {
+		if err := sc.peek(ctx, pl.source, s.Stdin); err != nil {
 			return nil, err
 		}
 	}
@@ -245,6 +250,10 @@ func (pl *Pipeline) failures(f Failures) (stream.FailurePolicy, error) {
 		return stream.LogAndDrop(), nil
 	case "dead-letter":
 		pl.DeadLetters = pl.file.path(f.DeadLetter.File)
+		if pl.source.Reads(pl.DeadLetters) {
+			return nil, fmt.Errorf("sink.bigquery.failures.deadLetter.file: %s is among the files that are read: dead letters would become records, "+
+				"and those dead letters again; write them to another file", pl.DeadLetters)
+		}
 		return files.DeadLetters(pl.DeadLetters)
 	}
 	return stream.FailJob(), nil
@@ -274,6 +283,9 @@ func (pl *Pipeline) Run(ctx context.Context, o RunOptions) (engine.Result, error
 		Handle:     o.Handle,
 		Meter:      o.Meter,
 		Log:        o.Log,
+	}
+	if pl.readsStdin() {
+		opts.Restart = engine.Restart{Policy: engine.NoRestart} // what was read of it is gone
 	}
 	if pl.readsStdin() && opts.Checkpoint.URL != "" && o.Store == "" && f.Checkpoint.Store == "" {
 		opts.Checkpoint.URL = "" // nothing to go on with: standard input is read once
