@@ -14,8 +14,8 @@ import (
 // Options say how to run a job. The zero value is ready to use: as many lanes as processors, one checkpoint at the end,
 // held in memory.
 type Options struct {
-	// Lanes is how many readers and writers work side by side. The default is runtime.GOMAXPROCS(0). It may differ from
-	// what it was when a checkpoint was taken.
+	// Lanes is how many readers and writers work side by side, at most MaxLanes. The default is runtime.GOMAXPROCS(0). It
+	// may differ from what it was when a checkpoint was taken.
 	Lanes int
 
 	Checkpoint Checkpointing
@@ -42,6 +42,10 @@ type Options struct {
 	Meter stream.Meter
 	Log   *slog.Logger
 }
+
+// MaxLanes is the most lanes a job can have: far more than a machine has use for, and few enough that asking for them does
+// not by itself use its memory up.
+const MaxLanes = 10_000
 
 // Checkpointing says when checkpoints are taken and where they are kept.
 type Checkpointing struct {
@@ -145,7 +149,7 @@ func (o Options) faults() (faults []error) {
 		}
 	}
 	c := o.Checkpoint
-	refuse(o.Lanes < 0, "Lanes is %d: want 1 or more, or 0 for one per processor", o.Lanes)
+	refuse(o.Lanes < 0 || o.Lanes > MaxLanes, "Lanes is %d: want 1 to %d, or 0 for one per processor", o.Lanes, MaxLanes)
 	refuse(c.Every < 0, "Checkpoint.Every is %v: want a positive time, or 0 for the end only", c.Every)
 	refuse(c.Keep < 0, "Checkpoint.Keep is %d: want 1 or more, or 0 for %d", c.Keep, defaultKeep)
 	refuse(c.Tolerate < NoTolerance, "Checkpoint.Tolerate is %d: want 1 or more, 0 for %d, or NoTolerance", c.Tolerate, defaultTolerate)
