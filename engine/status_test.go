@@ -131,6 +131,7 @@ type ticking struct {
 	every time.Duration
 	times *[]time.Duration
 	begun time.Time
+	fail  error // of every Tick
 }
 
 func (s ticking) NewWriter(ctx context.Context, wc stream.WriterContext) (stream.Writer[item], error) {
@@ -147,10 +148,10 @@ func (w tickingWriter) Every() time.Duration { return w.s.every }
 
 func (w tickingWriter) Tick(context.Context) error {
 	*w.s.times = append(*w.s.times, time.Since(w.s.begun))
-	return nil
+	return w.s.fail
 }
 
-// TestTicks come while the lane waits for rows, and for splits, and never when the writer wants none.
+// TestTicks (SW-21) come while the lane waits for rows, and for splits, and never when the writer wants none.
 func TestTicks(t *testing.T) {
 	for every, want := range map[time.Duration]int{0: 0, 15 * time.Millisecond: 9} {
 		inBubble(t, func(t *testing.T, s *story) {
@@ -158,7 +159,7 @@ func TestTicks(t *testing.T) {
 			src := streamtest.Ranges{Splits: 2, Rows: 1, Pace: 30 * time.Millisecond, Late: 20 * time.Millisecond}
 			s.source = src
 			s.opts.Checkpoint.Every = 0
-			s.sink = ticking{streamtest.Direct{World: s.world}, every, &times, time.Now()}
+			s.sink = ticking{streamtest.Direct{World: s.world}, every, &times, time.Now(), nil}
 			r := s.finish()
 			if len(times) != want {
 				t.Errorf("in %v there were ticks at %v, want %d", r.Duration, times, want)
@@ -171,6 +172,18 @@ func TestTicks(t *testing.T) {
 			s.sees(src.Items())
 		})
 	}
+}
+
+// TestTickThatFails (SW-21) fails the job, and is not asked again.
+func TestTickThatFails(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *story) {
+		var times []time.Duration
+		s.opts.Checkpoint.Every = 0
+		s.sink = ticking{streamtest.Direct{World: s.world}, 15 * time.Millisecond, &times, time.Now(), errFault}
+		if _, err := s.run(t.Context()); !errors.Is(err, errFault) || len(times) != 1 {
+			t.Errorf("Run: %v after ticks at %v", err, times)
+		}
+	})
 }
 
 // countingBulk is a one-phase sink that notes how it was written to.
