@@ -172,6 +172,21 @@ func TestDamagedCheckpointsDoNotExist(t *testing.T) {
 }
 
 // TestLaterFormatIsNoDamage refuses to fall back: the later version has committed what it wrote.
+// An object that is named as if it were the last checkpoint there can be must not leave the job without ids: it could
+// never be resumed again.
+func TestForeignObjectWithTheHighestID(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *story) {
+		if err := s.store.Put(t.Context(), "numbers", 1<<63-1, []byte("foreign")); err != nil {
+			t.Fatal(err)
+		}
+		stopped := s.stopAfter(45 * time.Millisecond)
+		if r := s.finish(); stopped.Checkpoint < 1 || r.ResumedFrom != stopped.Checkpoint {
+			t.Errorf("stopped at checkpoint %d, went on from %d", stopped.Checkpoint, r.ResumedFrom)
+		}
+		s.sees(numbers.Items())
+	})
+}
+
 func TestLaterFormatIsNoDamage(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *story) {
 		s.stopAfter(75 * time.Millisecond)

@@ -58,6 +58,19 @@ func (h *history) open(ctx context.Context, from From) (*Checkpoint, error) {
 	return h.newest(ctx, ids, func(*Checkpoint) bool { return true })
 }
 
+// probe asks the store whether it can be written to, where it can tell.
+func (h *history) probe(ctx context.Context) error {
+	s, ok := h.store.(interface {
+		Probe(ctx context.Context, job string) error
+	})
+	if !ok {
+		return nil
+	}
+	bounded, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	return s.Probe(bounded, h.job)
+}
+
 func (h *history) exactly(ctx context.Context, id int64, ids []int64) (*Checkpoint, error) {
 	c, err := h.load(ctx, id)
 	if errors.Is(err, ErrNoCheckpoint) {
@@ -221,8 +234,13 @@ func (h *history) remove(ctx context.Context, id int64) error {
 func (h *history) list(ctx context.Context) ([]int64, error) {
 	bounded, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
-	return h.store.List(bounded, h.job)
+	ids, err := h.store.List(bounded, h.job)
+	return slices.DeleteFunc(ids, func(id int64) bool { return id >= maxID }), err
 }
+
+// maxID is more checkpoints than any job takes. What is in the store beyond is not of this package, and ids would run out
+// after it.
+const maxID = 1 << 62
 
 // fate answers what is known of an id, and loads the checkpoint when that is nothing yet. nil: it is gone.
 func (h *history) fate(ctx context.Context, id int64) (*fate, error) {

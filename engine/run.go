@@ -70,6 +70,9 @@ func start(ctx context.Context, name string, p parts, opts Options) (Result, err
 		r.log.InfoContext(ctx, "nothing to do: the run has finished", "checkpoint", r.start.ID)
 		return r.result(NothingToDo), nil
 	}
+	if err := r.history.probe(ctx); err != nil {
+		return r.result(Failed), fmt.Errorf("job %q: %w", name, err)
+	}
 	return r.supervise(ctx)
 }
 

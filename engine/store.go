@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"strings"
@@ -113,6 +114,18 @@ func (s *BucketStore) Load(ctx context.Context, job string, id int64) ([]byte, e
 // Delete implements Store.
 func (s *BucketStore) Delete(ctx context.Context, job string, id int64) error {
 	return s.wrap("delete", id, s.objects.remove(ctx, objectKey(job, id)))
+}
+
+// Probe finds out whether checkpoints of the job can be stored, by storing something that is none and taking it away. A run
+// asks before it begins: one that could not store its last checkpoint would do all of its work again, and again.
+func (s *BucketStore) Probe(ctx context.Context, job string) error {
+	key := jobFolder(job) + "/" + tempName("probe", rand.Text())
+	if err := s.objects.create(ctx, key, []byte("probe")); err != nil {
+		return fmt.Errorf("store checkpoints in %s: %w", s.place, err)
+	}
+	// One that cannot be taken away is in nobody's way: it is not named as checkpoints are.
+	_ = s.objects.remove(ctx, key)
+	return nil
 }
 
 func (s *BucketStore) wrap(operation string, id int64, err error) error {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -12,6 +13,7 @@ import (
 
 	"github.com/millrace-dev/millrace/engine"
 	"github.com/millrace-dev/millrace/engine/enginetest"
+	"github.com/millrace-dev/millrace/stream/streamtest"
 )
 
 func openStore(t enginetest.TB, url string) *engine.BucketStore {
@@ -124,5 +126,38 @@ func TestFolderInTheWay(t *testing.T) {
 	err := openStore(t, "file://"+dir).Put(t.Context(), "job", 1, []byte("x"))
 	if err == nil || errors.Is(err, engine.ErrCheckpointExists) || !strings.Contains(err.Error(), "a file is in the way") {
 		t.Errorf("Put answered %v", err)
+	}
+}
+
+// A store that lists and does not store must be found out before the input is read, or all of it would be written again for
+// every restart.
+func TestStoreThatCannotBeWritten(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		return // links need privileges there
+	}
+	dir := t.TempDir()
+	if err := os.Symlink(filepath.Join(dir, "nowhere", "at-all"), filepath.Join(dir, "numbers")); err != nil {
+		t.Fatal(err)
+	}
+	world := streamtest.NewWorld()
+	r, err := engine.Run(t.Context(), engine.Job[item, item]{Name: "numbers", Source: streamtest.Ranges{Splits: 1, Rows: 3},
+		Sink: streamtest.Direct{World: world}}, engine.Options{Checkpoint: engine.Checkpointing{URL: "file://" + dir}})
+	if err == nil || !strings.Contains(err.Error(), "store checkpoints in file://"+dir) {
+		t.Errorf("error %v, want the store named", err)
+	}
+	if r.Restarts != 0 || len(world.Items()) != 0 {
+		t.Errorf("%d restarts, %d rows were written first", r.Restarts, len(world.Items()))
+	}
+}
+
+func TestProbeLeavesNothing(t *testing.T) {
+	dir := t.TempDir()
+	store := openStore(t, "file://"+dir)
+	if err := store.Probe(t.Context(), "job"); err != nil {
+		t.Fatal(err)
+	}
+	left, err := os.ReadDir(filepath.Join(dir, "job"))
+	if err != nil || len(left) != 0 {
+		t.Errorf("left %v, %v", left, err)
 	}
 }
