@@ -454,7 +454,7 @@ func TestSourceLimit(t *testing.T) {
 	}
 }
 
-// SRC-28 is the engine's part: a lane that holds a split does not ask. This is the source's: a lane without one gets one.
+// A lane that has no split gets one; that it asks only then is the engine's part.
 func TestSourceEnumerator(t *testing.T) {
 	t.Parallel()
 	s := (&readServer{streams: [][]string{numbered(0, 1), numbered(1, 1)}}).serve(t)

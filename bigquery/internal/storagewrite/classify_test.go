@@ -8,6 +8,7 @@ import (
 
 	"cloud.google.com/go/bigquery/storage/apiv1/storagepb"
 	"github.com/google/go-cmp/cmp"
+	"google.golang.org/genproto/googleapis/rpc/code"
 	rpcstatus "google.golang.org/genproto/googleapis/rpc/status"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -133,6 +134,19 @@ func TestClassifyAnswers(t *testing.T) {
 				t.Error("no cause")
 			}
 		})
+	}
+}
+
+// SW-160: codes are called as google/rpc/code.proto calls them.
+func TestCodeNames(t *testing.T) {
+	t.Parallel()
+	for number, want := range code.Code_name {
+		if number == 0 {
+			continue // no error
+		}
+		if got := classifyError(status.Error(codes.Code(number), "")).codeName(); got != want {
+			t.Errorf("code %d is called %s, want %s", number, got, want)
+		}
 	}
 }
 

@@ -425,6 +425,20 @@ func TestConnectionLoss(t *testing.T) {
 			}
 		})
 	})
+	t.Run("SW-144_ctx ends while the window is full", func(t *testing.T) {
+		far := &farEnd{reply: silent}
+		connected(t, far, func(o *connOptions) { o.maxInflightRequests = 1 }, func(r *rig) {
+			r.append("a")
+			ctx, cancel := context.WithTimeout(r.t.Context(), time.Second)
+			defer cancel()
+			if err := r.conn.append(ctx, r.call("b")); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("got %v", err)
+			}
+			if d := cmp.Diff([]string{"a"}, far.rows()); d != "" {
+				t.Error(d)
+			}
+		})
+	})
 	t.Run("an answer nobody asked for", func(t *testing.T) {
 		far := &farEnd{reply: func(n int) (answers, error) {
 			if n == 0 {

@@ -12,7 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"cloud.google.com/go/bigquery/storage/apiv1/storagepb"
 	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/descriptorpb"
 
 	"github.com/millrace-dev/millrace/bigquery/table"
@@ -30,6 +32,7 @@ type far struct {
 
 	mu      sync.Mutex // guards what follows
 	wire    []string   // batches in order of sending: "t: aa bb"
+	schemas []*schema  // of the batches
 	held    []*call
 	opened  []string
 	created []table.Destination
@@ -37,6 +40,7 @@ type far struct {
 	closed  int
 	refuse  error // append takes nothing
 	closing error
+	panics  bool // when released
 }
 
 func (f *far) open(_ context.Context, dst table.Destination) (appender, error) {
@@ -60,7 +64,12 @@ func (f *far) create(_ context.Context, dst table.Destination, _ *table.Schema, 
 	return true, nil
 }
 
-func (f *far) release() error { f.closed++; return f.closing }
+func (f *far) release() error {
+	if f.closed++; f.panics {
+		panic("release")
+	}
+	return f.closing
+}
 
 type farHandle struct {
 	far *far
@@ -82,6 +91,7 @@ func (h *farHandle) append(_ context.Context, c *call) error {
 	h.far.mu.Lock()
 	defer h.far.mu.Unlock()
 	h.far.wire = append(h.far.wire, h.dst.Table+": "+strings.Join(rows, " "))
+	h.far.schemas = append(h.far.schemas, c.batch.schema)
 	key := h.dst.Table
 	if _, ok := h.far.appends[key]; !ok {
 		key = ""
@@ -124,6 +134,15 @@ func (f *far) answer(a string) {
 	f.held = f.held[1:]
 	f.mu.Unlock()
 	answerCall(c, a)
+}
+
+// answerWith answers the oldest held append with a response of the service.
+func (f *far) answerWith(a *storagepb.AppendRowsResponse) {
+	f.mu.Lock()
+	c := f.held[0]
+	f.held = f.held[1:]
+	f.mu.Unlock()
+	c.finish(a, nil)
 }
 
 // schemas is a Schemas whose fingerprint the test changes.
@@ -323,6 +342,30 @@ func (b *bench) sees(want string) {
 	}
 	if d := cmp.Diff(strings.Fields(want), got); d != "" && len(got)+len(strings.Fields(want)) > 0 {
 		b.Errorf("counts: %s", d)
+	}
+}
+
+// sendPending hands over what is pending, without waiting for answers.
+func (b *bench) sendPending() {
+	b.Helper()
+	if err := b.w.sendPending(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// described compares the names of the descriptors that batches were sent with.
+func (b *bench) described(want ...string) {
+	b.Helper()
+	var got []string
+	for _, s := range b.far.schemas {
+		var p storagepb.ProtoSchema
+		if err := proto.Unmarshal(s.encoded, &p); err != nil {
+			b.Fatal(err)
+		}
+		got = append(got, p.GetProtoDescriptor().GetName())
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		b.Errorf("descriptors: %s", d)
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 )
 
 // A repair is driven by a script: what is in flight, and how openings, appends and creations answer, the last answer for
-// ever. Answers are "ok", a status code, "rows N…" (the rows refused), "dead" or "plain" (an error without a status).
+// ever. Answers are "ok", a status code, "rows N…" (the rows refused), "dead", "closed" or "plain" (an error without a status).
 type script struct {
 	begin    string   // answer that began it
 	open     bool     // it began with a failed opening
@@ -33,6 +33,8 @@ func scripted(s string) *verdict {
 		return nil
 	case "dead":
 		return classifyError(ErrResponseTimeout)
+	case "closed":
+		return classifyError(closedBy(ErrResponseTimeout))
 	case "plain":
 		return classifyError(errors.New("plain"))
 	case "rows":

@@ -9,7 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"cloud.google.com/go/bigquery/storage/apiv1/storagepb"
 	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/millrace-dev/millrace/bigquery/table"
 	"github.com/millrace-dev/millrace/internal/gcp"
@@ -33,6 +36,11 @@ func TestRecords(t *testing.T) {
 		b.sees("B=4 S=2")
 		if got := b.counts.series["open"]; got != 1 {
 			t.Errorf("%d open destinations", got)
+		}
+		for key := range b.counts.series {
+			if strings.HasPrefix(key, "X") {
+				t.Errorf("series %s is there without an error", key)
+			}
 		}
 		if got := b.w.Tally(); got != (stream.Tally{Written: 2, Bytes: 4}) {
 			t.Errorf("tally %+v", got)
@@ -78,6 +86,32 @@ func TestRecords(t *testing.T) {
 			t.Error("room for one byte too many")
 		}
 	})
+	t.Run("SW-5_a request of rows of one byte", func(t *testing.T) {
+		b := newBench(t, &far{}, small(MaxRowBytes))
+		kept := &keeping{far: b.far}
+		b.w.remote = kept
+		b.write("x")
+		// All but the last rows, without writing each of three million.
+		p := b.w.targets[tableT].pending
+		p.count = (maxRequestBytes - 1000) / 3
+		p.bytes = p.count
+		p.rows.data = bytes.Repeat([]byte{rowTag, 1, 'x'}, p.count)
+		b.w.pending = p.size()
+		for len(kept.sizes) == 0 {
+			b.write("x")
+		}
+		head := header{stream: streamName(tableT), offset: noOffset, schema: p.schema, traceID: traceID()}.append(nil, kept.sizes[0])
+		if n := len(head) + kept.sizes[0]; n > maxRequestBytes || n < maxRequestBytes-100 {
+			t.Errorf("a request of %d bytes", n)
+		}
+	})
+	t.Run("SER-2_a row of no bytes is a row", func(t *testing.T) {
+		b := newBench(t, &far{}, nil)
+		b.write("", "aa", "")
+		b.flush()
+		b.sent("t:  aa ")
+		b.sees("B=2 S=3")
+	})
 	t.Run("SW-14_two tables", func(t *testing.T) {
 		b := newBench(t, &far{}, nil)
 		for range 3 {
@@ -96,7 +130,7 @@ func TestRecords(t *testing.T) {
 			t.Error(d)
 		}
 	})
-	t.Run("SW-15_metrics by destination", func(t *testing.T) {
+	t.Run("SW-9_SW-15_metrics by destination", func(t *testing.T) {
 		b := newBench(t, &far{}, func(c *Config) { c.PerDestinationMetrics = true })
 		if err := b.writeTo(tableOf("t1"), "aa", "bb"); err != nil {
 			t.Fatal(err)
@@ -126,7 +160,25 @@ func TestRecords(t *testing.T) {
 		b.sent("t: aa bb")
 		b.flush()
 		b.sent("t: aa bb", "t: cc")
+		b.described("Row1", "Row2")
 		b.sees("B=6 S=3")
+	})
+	t.Run("SER-5_schema changes while a row is made", func(t *testing.T) {
+		b := newBench(t, &far{}, nil)
+		b.rows.fingerprint = 1
+		b.write("aa")
+		target, err := b.w.Target(tableT)
+		if err != nil {
+			t.Fatal(err)
+		}
+		row := append(b.w.Begin(target), "bb"...)
+		b.rows.fingerprint = 2
+		if err := b.w.Commit(t.Context(), target, row, &stream.Position{}, nil); err != nil {
+			t.Fatal(err)
+		}
+		b.flush()
+		b.sent("t: aa", "t: bb")
+		b.described("Row1", "Row2")
 	})
 	t.Run("serializers append", func(t *testing.T) {
 		b := newBench(t, &far{}, nil)
@@ -285,6 +337,24 @@ func TestClose(t *testing.T) {
 			t.Error("a closed writer takes rows")
 		}
 	})
+	t.Run("SW-23_the handler is closed although a release panics", func(t *testing.T) {
+		b := newBench(t, &far{panics: true}, nil)
+		b.write("aa")
+		func() {
+			defer func() {
+				if p := recover(); p != "release" {
+					t.Errorf("the panic became %v", p)
+				}
+			}()
+			_ = b.w.Close()
+		}()
+		if d := cmp.Diff([]string{"open", "close"}, b.handler.events); d != "" {
+			t.Error(d)
+		}
+		if b.counts.series["inFlight"] != 0 || b.counts.series["open"] != 0 {
+			t.Errorf("gauges: %s", b.counts)
+		}
+	})
 	t.Run("handler cannot be made", func(t *testing.T) {
 		b := newBench(t, &far{}, nil)
 		cfg := b.w.cfg
@@ -293,6 +363,21 @@ func TestClose(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	})
+}
+
+// keeping is a remote that takes every batch and keeps its size.
+type keeping struct {
+	*far
+	sizes []int
+}
+
+func (k *keeping) open(context.Context, table.Destination) (appender, error) { return k, nil }
+
+func (k *keeping) append(_ context.Context, c *call) error {
+	k.sizes = append(k.sizes, c.size)
+	c.load.Add(int64(c.size))
+	c.finish(okAnswer, nil)
+	return nil
 }
 
 type noHandler struct{}
@@ -365,19 +450,58 @@ func TestTransientAndTerminal(t *testing.T) {
 		b.sent("t: aa", "t: aa", "t: bb", "t: cc")
 		b.sees("B=6 R=1 S=3 X[ABORTED]=1")
 	})
-	t.Run("SW-33_dead connection", func(t *testing.T) {
-		b := newBench(t, &far{appends: map[string][]string{"": {"hold", "hold", "ok"}}}, small(1))
-		b.write("aa", "bb")
-		if err := b.w.sendPending(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		b.far.answer("dead")
-		b.far.answer("dead")
+	for _, detail := range []storagepb.StorageError_StorageErrorCode{storagepb.StorageError_STREAM_FINALIZED,
+		storagepb.StorageError_INVALID_STREAM_STATE, storagepb.StorageError_STREAM_NOT_FOUND} {
+		t.Run("SW-32_"+detail.String(), func(t *testing.T) {
+			b := newBench(t, &far{appends: map[string][]string{"": {"hold", "ok"}}}, nil)
+			b.write("aa")
+			b.sendPending()
+			b.far.answerWith(answer(detailed(codes.InvalidArgument, detail)))
+			b.flush()
+			b.sent("t: aa", "t: aa")
+			b.sees("B=2 R=1 S=1 X[INVALID_ARGUMENT]=1")
+			if len(b.far.opened) != 2 || len(b.far.created) != 0 {
+				t.Errorf("opened %v, created %v", b.far.opened, b.far.created)
+			}
+		})
+	}
+	for name, c := range map[string]struct{ first, second, sees string }{
+		"SW-33_dead connection": {"dead", "closed", "B=4 R=2 S=2 X[UNCLASSIFIED]=2"},
+		"SW-34_two batches":     {"UNAVAILABLE", "UNAVAILABLE", "B=4 R=2 S=2 X[UNAVAILABLE]=2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, &far{appends: map[string][]string{"": {"hold", "hold", "ok"}}}, small(1))
+			b.write("aa", "bb")
+			b.sendPending()
+			b.far.answer(c.first)
+			b.far.answer(c.second)
+			b.flush()
+			b.sent("t: aa", "t: bb", "t: aa", "t: bb")
+			b.sees(c.sees)
+			if len(b.far.opened) != 2 {
+				t.Errorf("opened %v", b.far.opened)
+			}
+		})
+	}
+	t.Run("SW-36_sibling has a bad row", func(t *testing.T) {
+		b := newBench(t, &far{appends: map[string][]string{"": {"hold", "hold", "ok"}}}, nil)
+		b.write("aa")
+		b.sendPending()
+		b.write("bb", "cc")
+		b.sendPending()
+		b.far.answer("UNAVAILABLE")
+		b.far.answer("rows 0")
 		b.flush()
-		b.sent("t: aa", "t: bb", "t: aa", "t: bb")
-		b.sees("B=4 R=2 S=2 X[UNCLASSIFIED]=2")
-		if len(b.far.opened) != 2 {
-			t.Errorf("opened %v", b.far.opened)
+		b.sent("t: aa", "t: bb cc", "t: aa", "t: cc")
+		b.sees("B=6 E=1 R=2 S=3 X[INVALID_ARGUMENT]=1 X[UNAVAILABLE]=1")
+	})
+	t.Run("SW-40_open fails once while repairing", func(t *testing.T) {
+		b := newBench(t, &far{opens: []string{"ok", "UNAVAILABLE", "ok"}, appends: map[string][]string{"": {"UNAVAILABLE", "ok"}}}, nil)
+		b.write("aa")
+		b.flush()
+		b.sees("B=2 R=1 S=1 X[UNAVAILABLE]=1")
+		if len(b.far.opened) != 3 || len(b.sleeps) != 1 {
+			t.Errorf("opened %v, slept %v", b.far.opened, b.sleeps)
 		}
 	})
 	t.Run("SW-35_sibling is terminal", func(t *testing.T) {
@@ -525,6 +649,27 @@ func TestRefusedRows(t *testing.T) {
 			t.Errorf("counts %s", b.counts)
 		}
 	})
+	t.Run("SW-45_rows listed on an outage", func(t *testing.T) {
+		b := newBench(t, &far{appends: map[string][]string{"": {"hold", "ok"}}}, nil)
+		b.write("aa", "bb")
+		b.sendPending()
+		b.far.answerWith(answer(status.New(codes.Unavailable, "out"), 0))
+		b.flush()
+		b.sent("t: aa bb", "t: aa bb")
+		b.sees("B=4 R=1 S=2 X[UNAVAILABLE]=1")
+	})
+	t.Run("SW-46_rows listed without a right", func(t *testing.T) {
+		b := newBench(t, &far{appends: map[string][]string{"": {"hold", "ok"}}}, nil)
+		b.write("aa", "bb")
+		b.sendPending()
+		b.far.answerWith(answer(status.New(codes.PermissionDenied, "no"), 0))
+		b.flush()
+		b.sent("t: aa bb", "t: bb")
+		b.sees("B=4 E=1 R=1 S=2 X[PERMISSION_DENIED]=1")
+		if len(b.far.created) != 0 {
+			t.Errorf("created %v", b.far.created)
+		}
+	})
 	t.Run("SW-47_no such row", func(t *testing.T) {
 		b := newBench(t, &far{appends: map[string][]string{"": {"rows 5"}}}, nil)
 		b.write("aa")
@@ -574,6 +719,24 @@ func TestMissingTables(t *testing.T) {
 			}
 		}
 	})
+	t.Run("SW-54_denied again after the creation", func(t *testing.T) {
+		b := newBench(t, &far{appends: map[string][]string{"": {"PERMISSION_DENIED", "PERMISSION_DENIED", "ok"}}}, nil)
+		b.write("aa")
+		b.flush()
+		b.sees("B=2 R=2 S=1 T=1 X[PERMISSION_DENIED]=2")
+		if len(b.far.created) != 1 || len(b.sleeps) != 1 {
+			t.Errorf("created %v, slept %v", b.far.created, b.sleeps)
+		}
+	})
+	t.Run("SW-64_unavailable, then denied", func(t *testing.T) {
+		b := newBench(t, &far{appends: map[string][]string{"": {"UNAVAILABLE", "PERMISSION_DENIED", "ok"}}}, nil)
+		b.write("aa")
+		b.flush()
+		b.sees("B=2 R=2 S=1 T=1 X[PERMISSION_DENIED]=1 X[UNAVAILABLE]=1")
+		if len(b.far.created) != 1 {
+			t.Errorf("created %v", b.far.created)
+		}
+	})
 	t.Run("SW-55_denied for good", func(t *testing.T) {
 		b := newBench(t, &far{appends: map[string][]string{"": {"PERMISSION_DENIED"}}}, nil)
 		b.write("aa")
@@ -611,6 +774,20 @@ func TestMissingTables(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 		b.sees("")
+		if len(b.far.created) != 1 {
+			t.Errorf("created %v", b.far.created)
+		}
+	})
+	t.Run("SW-69_a table that is there", func(t *testing.T) {
+		b := newBench(t, &far{}, func(c *Config) {
+			c.Create.Options = func(table.Destination) (table.CreateOptions, error) {
+				t.Error("asked for options")
+				return table.CreateOptions{}, nil
+			}
+		})
+		b.write("aa")
+		b.flush()
+		b.sees("B=2 S=1")
 	})
 	t.Run("SW-68_SW-69_options are asked for once", func(t *testing.T) {
 		asked := 0
