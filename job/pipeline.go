@@ -179,7 +179,7 @@ func (pl *Pipeline) fromTables(ctx context.Context, to bigquery.Resolver[files.R
 		}
 		destinations = append(destinations, dst)
 	} else {
-		if pl.readsStdin() {
+		if pl.ReadsStdin() {
 			return nil, errors.New("sink.bigquery.schema.table: standard input cannot be looked through for the tables that its records go to: " +
 				"read files, give a schema file, or infer the schemas")
 		}
@@ -206,7 +206,7 @@ func (pl *Pipeline) infer(ctx context.Context, to bigquery.Resolver[files.Record
 	b := pl.file.Sink.BigQuery
 	sc := &scan{source: pl.source, to: to, fixed: fixed, sample: cmp.Or(in.Sample, defaultSample), limit: int64(in.Scan),
 		infer: jsonrow.InferOptions{Rest: b.Schema.Rest, TimesAsStrings: in.Text, JSONPaths: in.JSON}}
-	if pl.readsStdin() {
+	if pl.ReadsStdin() {
 		if err := sc.peek(ctx, pl.source, s.Stdin); err != nil {
 			return nil, err
 		}
@@ -228,7 +228,8 @@ func (pl *Pipeline) infer(ctx context.Context, to bigquery.Resolver[files.Record
 // defaultSample is how many records of each table are looked at, as in the example of the design.
 const defaultSample = 1000
 
-func (pl *Pipeline) readsStdin() bool {
+// ReadsStdin reports that the job reads standard input, which can be done once: it can neither be started again nor resumed.
+func (pl *Pipeline) ReadsStdin() bool {
 	p := pl.file.Source.Files.Paths
 	return len(p) == 1 && p[0] == files.Stdin
 }
@@ -284,10 +285,10 @@ func (pl *Pipeline) Run(ctx context.Context, o RunOptions) (engine.Result, error
 		Meter:      o.Meter,
 		Log:        o.Log,
 	}
-	if pl.readsStdin() {
+	if pl.ReadsStdin() {
 		opts.Restart = engine.Restart{Policy: engine.NoRestart} // what was read of it is gone
 	}
-	if pl.readsStdin() && opts.Checkpoint.URL != "" && o.Store == "" && f.Checkpoint.Store == "" {
+	if pl.ReadsStdin() && opts.Checkpoint.URL != "" && o.Store == "" && f.Checkpoint.Store == "" {
 		opts.Checkpoint.URL = "" // nothing to go on with: standard input is read once
 	}
 	return engine.Run(ctx, engine.Job[files.Record, files.Record]{Name: f.Job, Source: pl.source, Sink: pl.sink, Failures: pl.policy}, opts)

@@ -34,14 +34,15 @@ func newConsole(w io.Writer) *console {
 	return c
 }
 
-// Write puts p above the status line.
+// Write puts p above the status line, without what could steer a terminal: messages quote names of files, keys and words of
+// others.
 func (c *console) Write(p []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.wipe()
-	n, err := c.w.Write(p)
+	_, err := io.WriteString(c.w, harmless(string(p)))
 	c.draw()
-	return n, err
+	return len(p), err
 }
 
 func (c *console) printf(format string, args ...any) { fmt.Fprintf(c, format, args...) }
@@ -68,7 +69,7 @@ func (c *console) draw() {
 	if c.status == "" {
 		return
 	}
-	line := []rune(c.status)
+	line := []rune(oneLine(c.status))
 	io.WriteString(c.w, string(line[:min(len(line), c.width()-1)]))
 }
 

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	"github.com/millrace-dev/millrace/bigquery"
 	"github.com/millrace-dev/millrace/bigquery/row"
@@ -202,7 +201,7 @@ func exportTable(ctx context.Context, w io.Writer, from bigquery.Input, o bigque
 			right[i] = f.Mode != table.Repeated
 		}
 	}
-	_, err = io.WriteString(w, columns(names(schema), rows, right))
+	_, err = io.WriteString(w, harmless(columns(names(schema), rows, right)))
 	return n, err
 }
 
@@ -221,12 +220,7 @@ func decodeLines(lines io.Reader) (rows [][]string, err error) {
 
 // shown keeps a value on one line, and what could steer a terminal out of it.
 func shown(s string) string {
-	s = strings.Map(func(r rune) rune {
-		if r < ' ' || r >= 0x7f && r < 0xa0 {
-			return '·'
-		}
-		return r
-	}, s)
+	s = oneLine(s)
 	if r := []rune(s); len(r) > widestCell {
 		return string(r[:widestCell-1]) + "…"
 	}

@@ -6,9 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -139,7 +140,9 @@ func (a *app) serve(ctx context.Context, c localbq.Config, rules []localbq.Fault
 	<-ctx.Done()
 	a.say("millrace: closing\n")
 	if ready != "" {
-		err = os.Remove(ready)
+		if err = os.Remove(ready); errors.Is(err, fs.ErrNotExist) {
+			err = nil // whoever waited for it has taken it away
+		}
 	}
 	return errors.Join(err, i.Close())
 }
@@ -168,21 +171,8 @@ Interrupt to end it.
 	if ready == "" {
 		return nil
 	}
-	return writeWhole(ready, append(text, '\n'))
-}
-
-// writeWhole makes a file appear with all of its contents at once.
-func writeWhole(name string, text []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+"-*")
-	if err != nil {
+	return replace(ready, nil, func(w io.Writer) error {
+		_, err := w.Write(append(text, '\n'))
 		return err
-	}
-	_, err = f.Write(text)
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), name)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return nil
+	})
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"errors"
@@ -10,7 +9,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -246,22 +244,4 @@ func withDescriptions(read, whole []table.Field) []table.Field {
 		all[i] = f
 	}
 	return all
-}
-
-// output gives write a place to write to. A file appears when it is complete.
-func (a *app) output(name string, write func(io.Writer) error) error {
-	if name == "-" {
-		w := bufio.NewWriterSize(a.stdout, 1<<20)
-		return errors.Join(write(w), w.Flush())
-	}
-	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+"-*")
-	if err != nil {
-		return usagef("-o %s: %w", name, err)
-	}
-	defer os.Remove(f.Name()) // does nothing once it has its name
-	w := bufio.NewWriterSize(f, 1<<20)
-	if err := errors.Join(write(w), w.Flush(), f.Chmod(0o644), f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), name)
 }

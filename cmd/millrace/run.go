@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -53,7 +54,7 @@ job had finished; --from none starts at the beginning whatever was done before.
 			if err != nil {
 				return usage(err)
 			}
-			return a.runParsed(cmd.Context(), parsed, &flags, cmd.CommandPath()+" "+args[0])
+			return a.runParsed(cmd.Context(), parsed, &flags, typedAgain(cmd, args))
 		},
 	}
 	flags.add(cmd)
@@ -67,13 +68,19 @@ func (a *app) runParsed(ctx context.Context, parsed *job.Parsed, f *jobFlags, ag
 	if err != nil {
 		return usagef("--from: %w", err)
 	}
-	if f.parallelism < 0 {
-		return usagef("--parallelism %d: expected 1 or more", f.parallelism)
+	if f.parallelism < 0 || f.parallelism > engine.MaxLanes {
+		return usagef("--parallelism %d: expected 1 to %d", f.parallelism, engine.MaxLanes)
+	}
+	if f.store != "" {
+		if err := job.CheckStore(f.store); err != nil {
+			return usagef("--checkpoint-dir: %w", err)
+		}
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	handle := new(engine.Handle)
-	defer a.onSignals(handle, cancel)()
+	signals := a.onSignals(handle, cancel)
+	defer signals.stop()
 
 	s := job.Surroundings{Stdin: a.stdin}
 	if f.local.on() {
@@ -99,6 +106,7 @@ func (a *app) runParsed(ctx context.Context, parsed *job.Parsed, f *jobFlags, ag
 	if err != nil {
 		return err
 	}
+	signals.running.Store(true)
 	stopProgress := bar.follow(handle)
 	result, err := pipeline.Run(ctx, job.RunOptions{
 		Parallelism: f.parallelism, Store: f.store, From: from, Handle: handle, Meter: watch.meter(), Log: a.log(),
@@ -107,30 +115,39 @@ func (a *app) runParsed(ctx context.Context, parsed *job.Parsed, f *jobFlags, ag
 	return a.outcome(pipeline, result, err, f, again)
 }
 
-// onSignals stops the job gracefully at the first interrupt and at once at the second.
-func (a *app) onSignals(handle *engine.Handle, cancel context.CancelFunc) (stop func()) {
-	signals := make(chan os.Signal, 2)
-	done := make(chan struct{})
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+// jobSignals are the interrupts of a job.
+type jobSignals struct {
+	received chan os.Signal
+	done     chan struct{}
+	running  atomic.Bool // there is something that a checkpoint could save
+}
+
+// onSignals stops a running job gracefully at the first interrupt and at once at the second. Before it runs, the first one
+// is enough.
+func (a *app) onSignals(handle *engine.Handle, cancel context.CancelFunc) *jobSignals {
+	s := &jobSignals{received: make(chan os.Signal, 2), done: make(chan struct{})}
+	signal.Notify(s.received, os.Interrupt, syscall.SIGTERM)
 	go func() { // ends with stop
-		for n := 0; ; n++ {
+		for stopping := false; ; stopping = true {
 			select {
-			case <-signals:
-			case <-done:
+			case <-s.received:
+			case <-s.done:
 				return
 			}
-			if n == 0 {
-				a.say("millrace: stopping after a last checkpoint; interrupt again to stop at once\n")
-				handle.Stop()
-			} else {
+			if stopping || !s.running.Load() {
 				cancel()
+				continue
 			}
+			a.say("millrace: stopping after a last checkpoint; interrupt again to stop at once\n")
+			handle.Stop()
 		}
 	}()
-	return func() {
-		signal.Stop(signals)
-		close(done)
-	}
+	return s
+}
+
+func (s *jobSignals) stop() {
+	signal.Stop(s.received)
+	close(s.done)
 }
 
 // outcome tells what came of a run, and turns it into the command's error.
@@ -145,23 +162,34 @@ func (a *app) outcome(p *job.Pipeline, r engine.Result, err error, f *jobFlags, 
 		a.say("%s: went on from checkpoint %d\n", r.Job, r.ResumedFrom)
 	}
 	if err != nil {
-		a.say("%s: failed after %s records; to go on from checkpoint %d once the cause is gone: %s\n", r.Job, count(r.Tally.Read), r.Checkpoint, again+f.local.flag())
+		a.say("%s: failed after %s records; %s\n", r.Job, count(r.Tally.Read), goOn(p, r, "once the cause is gone: "+again))
 		return err
 	}
 	if a.quiet {
-		return a.stopped(r, f, again)
+		return a.stopped(p, r, again)
 	}
 	if _, err := fmt.Fprint(a.stdout, summary(p, r, f.local)); err != nil {
 		return err
 	}
-	return a.stopped(r, f, again)
+	return a.stopped(p, r, again)
 }
 
 // stopped is how a run that was interrupted ends: not done, so not with success.
-func (a *app) stopped(r engine.Result, f *jobFlags, again string) error {
+func (a *app) stopped(p *job.Pipeline, r engine.Result, again string) error {
 	if r.Outcome != engine.Stopped {
 		return nil
 	}
-	a.console.printf("%s: stopped before the end of its input, at checkpoint %d; to go on: %s\n", r.Job, r.Checkpoint, again+f.local.flag())
+	a.console.printf("%s: stopped before the end of its input; %s\n", r.Job, goOn(p, r, "with: "+again))
 	return errReported
+}
+
+// goOn says how to go on with a run that came to no good end.
+func goOn(p *job.Pipeline, r engine.Result, again string) string {
+	switch {
+	case p.ReadsStdin():
+		return "what was read of standard input cannot be read again: give it the whole input anew"
+	case r.Checkpoint == 0:
+		return "to start again " + again
+	}
+	return fmt.Sprintf("to go on from checkpoint %d %s", r.Checkpoint, again)
 }

@@ -29,7 +29,7 @@ func summary(p *job.Pipeline, r engine.Result, local localFlag) string {
 	}
 	b.WriteString(choices(p.Inferred))
 	b.WriteString(next(p, local))
-	return b.String()
+	return harmless(b.String())
 }
 
 func tableSummary(b *strings.Builder, p *job.Pipeline) {
@@ -72,7 +72,7 @@ func lastDeadLetters(path string, n int64) string {
 		if d.Line > 0 {
 			at = fmt.Sprintf("%s:%d", shortPath(d.File), d.Line)
 		}
-		last = append(last, fmt.Sprintf("  %s: %s\n", at, d.Reason))
+		last = append(last, fmt.Sprintf("  %s: %s\n", oneLine(at), oneLine(d.Reason)))
 		if len(last) > int(min(n, shownDeadLetters)) {
 			last = last[1:]
 		}

@@ -5,8 +5,13 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
+	"unicode"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/millrace-dev/millrace/bigquery"
 )
@@ -21,6 +26,54 @@ func shellWord(s string) string {
 		return s
 	}
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+// typedAgain is a command as it was typed, but for where it started: what goes on with it must have the same input, store
+// and settings.
+func typedAgain(cmd *cobra.Command, args []string) string {
+	words := []string{cmd.CommandPath()}
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if f.Name == "from" {
+			return
+		}
+		for _, value := range flagValues(f) {
+			word := "--" + f.Name
+			if value != f.NoOptDefVal {
+				word += "=" + value
+			}
+			words = append(words, shellWord(word))
+		}
+	})
+	if slices.ContainsFunc(args, func(arg string) bool { return len(arg) > 1 && arg[0] == '-' }) {
+		words = append(words, "--") // what follows is no flag
+	}
+	for _, arg := range args {
+		words = append(words, shellWord(arg))
+	}
+	return strings.Join(words, " ")
+}
+
+func flagValues(f *pflag.Flag) []string {
+	if list, ok := f.Value.(pflag.SliceValue); ok {
+		return list.GetSlice()
+	}
+	return []string{f.Value.String()}
+}
+
+// harmless puts a dot in place of everything that could steer a terminal, or make text look like other text on it. Lines
+// and tabs stay.
+func harmless(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029') {
+			return '·'
+		}
+		return r
+	}, s)
+}
+
+// oneLine is harmless without lines.
+func oneLine(s string) string {
+	return strings.NewReplacer("\n", "·", "\t", "·").Replace(harmless(s))
 }
 
 // shortPath is a path as seen from here, where that is shorter.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -33,6 +34,11 @@ schema file as bq writes it.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			for _, arg := range args {
+				if !utf8.ValidString(arg) {
+					return usagef("%q is not valid UTF-8: name such files by a pattern, with ? for what is not", arg)
+				}
+			}
 			text := w.file(args[0], args[1:]).YAML()
 			if w.print {
 				_, err := a.stdout.Write(text)
@@ -42,11 +48,7 @@ schema file as bq writes it.`,
 			if err != nil {
 				return usage(w.inFlags(err))
 			}
-			words := make([]string, len(args))
-			for i, arg := range args {
-				words[i] = shellWord(arg)
-			}
-			return a.runParsed(cmd.Context(), parsed, &flags, cmd.CommandPath()+" "+strings.Join(words, " "))
+			return a.runParsed(cmd.Context(), parsed, &flags, typedAgain(cmd, args))
 		},
 	}
 	flags.add(cmd)
