@@ -144,9 +144,11 @@ func (l *local) lane(t testing.TB, o SinkOptions) *lane {
 	return newLane(t, sink)
 }
 
-func newLane(t testing.TB, sink *Sink[[]byte]) *lane {
+// newLane opens a lane, which counts on a meter if one is given.
+func newLane(t testing.TB, sink *Sink[[]byte], meters ...stream.Meter) *lane {
 	t.Helper()
-	w, err := sink.NewWriter(t.Context(), stream.WriterContext{Job: "j", Lanes: 1, Meter: stream.NoMeter, Log: quiet})
+	meter := append(meters, stream.NoMeter)[0]
+	w, err := sink.NewWriter(t.Context(), stream.WriterContext{Job: "j", Lanes: 1, Meter: meter, Log: quiet})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,8 +175,9 @@ func (l *lane) flush() {
 
 // taking is a failure policy that keeps the records.
 type taking struct {
-	mu      sync.Mutex // guards records
+	mu      sync.Mutex // guards what follows
 	records []stream.FailedRecord
+	flushes int
 }
 
 func (k *taking) NewHandler(context.Context, stream.HandlerContext) (stream.FailureHandler, error) {
@@ -189,8 +192,14 @@ func (k *taking) Handle(_ context.Context, f *stream.FailedRecord) error {
 	k.records = append(k.records, c)
 	return nil
 }
-func (*taking) Flush(context.Context) error { return nil }
-func (*taking) Close() error                { return nil }
+
+func (k *taking) Flush(context.Context) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.flushes++
+	return nil
+}
+func (*taking) Close() error { return nil }
 
 var quick = DefaultStreamOptions{RecoveryInitialBackoff: time.Millisecond, RecoveryMaxBackoff: time.Millisecond,
 	RetryInitialDelay: NoDelay, RetryMaxDelay: NoDelay}
@@ -250,6 +259,41 @@ func TestSinkCreatesDatasetsWhenAsked(t *testing.T) {
 	w.flush()
 	if d := cmp.Diff([]int{1}, ids(t, bq, "d.t1")); d != "" {
 		t.Error(d)
+	}
+}
+
+// SER-1, SER-2, SER-102, SW-8: a skipped record leaves no trace but its count, and a row without a value is a row.
+func TestSkippedAndEmptyRows(t *testing.T) {
+	t.Parallel()
+	l := startLocal(t, localbq.Config{})
+	s, err := jsonrow.New(func(doc []byte) []byte { return doc }, jsonrow.Fixed(&table.Schema{Fields: []table.Field{{Name: "id", Type: table.Int64}}}),
+		jsonrow.Options{IgnoreUnknownFields: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	taken := &taking{}
+	sink, err := NewSink(To[[]byte](tableT), row.Serializer[[]byte](eventRows{s}), SinkOptions{Connection: l.connection, DefaultStream: quick, Failures: taken})
+	if err != nil {
+		t.Fatal(err)
+	}
+	meter := newTally()
+	w := newLane(t, sink, meter)
+	w.write([]byte("skip"))
+	w.flush()
+	if _, err := l.NumRows("d.t"); err == nil || meter.String() != "records_skipped=1" {
+		t.Errorf("after a skipped record: the table is there (%v), counts %q", err, meter)
+	}
+	w.write([]byte(`{"extra":1}`), []byte("skip"), []byte(`{"id":7}`))
+	w.flush()
+	if n, err := l.NumRows("d.t"); n != 2 || err != nil {
+		t.Errorf("%d rows, %v", n, err)
+	}
+	const want = "bytes_sent=2 open_destinations=1 records_sent=2 records_skipped=2 tables_created=1"
+	if got := meter.String(); got != want {
+		t.Errorf("counts %q, want %q", got, want)
+	}
+	if len(taken.records) != 0 {
+		t.Errorf("taken %+v", taken.records)
 	}
 }
 

@@ -23,10 +23,14 @@ var tableT = table.Destination{Project: "p", Dataset: "d", Table: "t"}
 // nowhere is a connection that nobody answers: tests that use it make no calls.
 var nowhere = Connection{GRPCEndpoint: "127.0.0.1:1", RESTEndpoint: "127.0.0.1:1"}
 
-// badRows is a serializer that fails as the document says.
-type badRows struct{ eventRows }
+// badRows is a serializer that fails as the document says, and counts its calls.
+type badRows struct {
+	eventRows
+	calls *int
+}
 
 func (b badRows) AppendRow(buf []byte, dst table.Destination, doc []byte) ([]byte, error) {
+	*b.calls++
 	switch string(doc) {
 	case "panic":
 		panic("document of doom")
@@ -40,15 +44,29 @@ func (b badRows) AppendRow(buf []byte, dst table.Destination, doc []byte) ([]byt
 
 func TestRecordsThatCostNothing(t *testing.T) {
 	t.Parallel()
-	setup := func(t *testing.T, to Resolver[[]byte], failures stream.FailurePolicy) *lane {
+	type free struct {
+		*lane
+		meter *tally
+		calls *int // of the serializer
+	}
+	setup := func(t *testing.T, to Resolver[[]byte], failures stream.FailurePolicy) free {
 		t.Helper()
-		sink, err := NewSink(to, row.Serializer[[]byte](badRows{newEventRows(t)}), SinkOptions{Connection: nowhere, Failures: failures})
+		f := free{meter: newTally(), calls: new(int)}
+		sink, err := NewSink(to, row.Serializer[[]byte](badRows{newEventRows(t), f.calls}),
+			SinkOptions{Connection: nowhere, Failures: failures, PerDestinationMetrics: true})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return newLane(t, sink)
+		f.lane = newLane(t, sink, f.meter)
+		return f
 	}
-	write := func(l *lane, doc string) error {
+	counts := func(t *testing.T, l free, want string) {
+		t.Helper()
+		if got := l.meter.String(); got != want {
+			t.Errorf("counts %q, want %q", got, want)
+		}
+	}
+	write := func(l free, doc string) error {
 		return l.writer.Write(l.Context(), &stream.Record[[]byte]{Value: []byte(doc), At: stream.Position{Split: "f", Row: 7}})
 	}
 	for name, want := range map[string]string{"error": "R-TYPE: field a.b: no", "panic": "serializer panicked: document of doom"} {
@@ -66,6 +84,7 @@ func TestRecordsThatCostNothing(t *testing.T) {
 			if got := l.sink.Report(); got[0].DeadLettered != 1 || got[0].Rows != 0 {
 				t.Errorf("report %+v", got)
 			}
+			counts(t, l, "send_errors of p.d.t=1 send_errors=1")
 		})
 		t.Run("SW-7_FailJob "+name, func(t *testing.T) {
 			l := setup(t, To[[]byte](tableT), nil)
@@ -74,6 +93,7 @@ func TestRecordsThatCostNothing(t *testing.T) {
 			if !errors.Is(err, stream.ErrRecordFailed) || !errors.As(err, &at) || !strings.Contains(err.Error(), want) {
 				t.Errorf("got %v", err)
 			}
+			counts(t, l, "send_errors of p.d.t=1 send_errors=1")
 		})
 	}
 	for _, doc := range []string{"skip", "stream skip"} {
@@ -90,11 +110,25 @@ func TestRecordsThatCostNothing(t *testing.T) {
 			if got := l.writer.(stream.Tallier).Tally(); got != (stream.Tally{Skipped: 1}) {
 				t.Errorf("tally %+v", got)
 			}
+			counts(t, l, "records_skipped=1")
 		})
 	}
+	t.Run("SW-9_unroutable", func(t *testing.T) {
+		taken := &taking{}
+		l := setup(t, byEvent(t), taken)
+		if err := write(l, `{"id":1}`); err != nil {
+			t.Fatal(err)
+		}
+		l.flush()
+		if *l.calls != 0 || len(taken.records) != 1 || taken.records[0].Destination != stream.Unresolved || taken.records[0].Row != nil {
+			t.Errorf("%d calls of the serializer, taken %+v", *l.calls, taken.records)
+		}
+		counts(t, l, "send_errors=1")
+	})
 	t.Run("SW-10_unroutable, FailJob", func(t *testing.T) {
 		l := setup(t, byEvent(t), nil)
 		err := write(l, `{"id":1}`)
+		counts(t, l, "send_errors=1")
 		if !errors.Is(err, stream.ErrRecordFailed) || !strings.Contains(err.Error(), "unresolved") || !strings.Contains(err.Error(), `field "event"`) {
 			t.Errorf("got %v", err)
 		}
@@ -116,6 +150,7 @@ func TestRecordsThatCostNothing(t *testing.T) {
 			if !errors.Is(err, c.want) || !errors.As(err, &at) || len(taken.records) != 0 {
 				t.Errorf("got %v, taken %v", err, taken.records)
 			}
+			counts(t, l, "")
 		})
 	}
 }
@@ -272,9 +307,9 @@ func TestLineage(t *testing.T) {
 func TestFlushIntervalIsTheTick(t *testing.T) {
 	t.Parallel()
 	l := startLocal(t, localbq.Config{})
-	o := quick
+	o, taken := quick, &taking{}
 	o.FlushInterval = time.Second
-	w := l.lane(t, SinkOptions{DefaultStream: o})
+	w := l.lane(t, SinkOptions{DefaultStream: o, Failures: taken})
 	ticking := w.writer.(stream.Ticking)
 	if got := ticking.Every(); got != time.Second {
 		t.Errorf("every %v", got)
@@ -286,6 +321,9 @@ func TestFlushIntervalIsTheTick(t *testing.T) {
 	if d := cmp.Diff([]int{0}, ids(t, l.Instance, "d.t0")); d != "" {
 		t.Error("SW-21:", d)
 	}
+	if taken.flushes != 1 {
+		t.Errorf("SW-21: %d flushes of the handler", taken.flushes)
+	}
 	if err := w.writer.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -293,7 +331,7 @@ func TestFlushIntervalIsTheTick(t *testing.T) {
 		t.Error("SW-21: a closed writer ticks")
 	}
 	if got := l.lane(t, SinkOptions{}).writer.(stream.Ticking).Every(); got != 0 {
-		t.Errorf("SW-22: every %v without being asked", got)
+		t.Errorf("every %v without being asked", got)
 	}
 }
 

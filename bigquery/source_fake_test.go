@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -218,17 +219,41 @@ type tallied struct {
 
 func newTally() *tally { return &tally{values: map[string]int64{}} }
 
-func (t *tally) Counter(in stream.Instrument, _ ...stream.Label) stream.Counter {
+// Counter sums over all labels but the destination.
+func (t *tally) Counter(in stream.Instrument, labels ...stream.Label) stream.Counter {
+	for _, l := range labels {
+		if l.Key == "destination" {
+			in.Name += " of " + l.Value
+		}
+	}
 	return tallied{t, in.Name}
 }
 func (t *tally) Gauge(in stream.Instrument, _ ...stream.Label) stream.Gauge {
 	return tallied{t, in.Name}
 }
-func (c tallied) Set(int64) {}
+func (c tallied) Set(n int64) {
+	c.t.mu.Lock()
+	defer c.t.mu.Unlock()
+	c.t.values[c.name] = n
+}
 func (c tallied) Add(n int64) {
 	c.t.mu.Lock()
 	defer c.t.mu.Unlock()
 	c.t.values[c.name] += n
+}
+
+// String shows what is not 0.
+func (t *tally) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var out []string
+	for name, v := range t.values {
+		if v != 0 {
+			out = append(out, fmt.Sprintf("%s=%d", strings.TrimPrefix(name, "millrace.bigquery.sink."), v))
+		}
+	}
+	slices.Sort(out)
+	return strings.Join(out, " ")
 }
 
 func (t *tally) is(tt *testing.T, emitted, skipped int64) {
