@@ -316,6 +316,125 @@ func TestDamagedLog(t *testing.T) {
 	}
 }
 
+// TestDamagedFiles changes bytes all over a folder's files, cuts each file all over, and takes each away. What opens has
+// everything, but for the end of the last segment, where a cut is what a killed process leaves; what does not open names a
+// file.
+func TestDamagedFiles(t *testing.T) {
+	o := Options{Dir: t.TempDir(), Clock: clock.NewManual(clock.Start)}
+	s := open(t, o)
+	makeDataset(t, s)
+	tab := makeTable(t, s, table, &schema.Definition{Schema: numberedSchema})
+	put(t, tab, numbered(0, 2))
+	if err := s.checkpoint(); err != nil {
+		t.Fatal(err)
+	}
+	for i := 2; i < 8; i += 2 { // three segments, each of one write
+		put(t, tab, numbered(i, 2))
+		abandon(t, s)
+		s = open(t, o)
+		tab, _ = s.Table(table)
+	}
+	put(t, tab, numbered(8, 2))
+	abandon(t, s)
+	names, err := filepath.Glob(filepath.Join(o.Dir, "*-0*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := names[len(names)-1]
+	if filepath.Base(last) != segmentName(5) {
+		t.Fatalf("the last of %v is no segment", names)
+	}
+	for _, path := range append(names, filepath.Join(o.Dir, manifestName)) {
+		whole, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := damagedFile{options: o, path: path, whole: whole, last: path == last}
+		for i := 0; i < len(whole); i += 1 + len(whole)/100 {
+			changed := bytes.Clone(whole)
+			changed[i] ^= 1 << (i % 8)
+			f.check(t, fmt.Sprintf("byte %d changed", i), changed)
+			f.check(t, fmt.Sprintf("cut at byte %d", i), whole[:i])
+		}
+		f.check(t, "taken away", nil)
+	}
+}
+
+type damagedFile struct {
+	options Options
+	path    string
+	whole   []byte
+	last    bool
+}
+
+// check opens a copy of the folder with another content of the file; nil takes it away.
+func (f damagedFile) check(t *testing.T, what string, content []byte) {
+	t.Helper()
+	o := f.options
+	o.Dir = t.TempDir()
+	if err := os.CopyFS(o.Dir, os.DirFS(f.options.Dir)); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(o.Dir, filepath.Base(f.path))
+	err := os.WriteFile(path, content, 0o644)
+	if content == nil {
+		err = os.Remove(path)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := Open(o)
+	if err != nil {
+		if !strings.Contains(err.Error(), o.Dir) {
+			t.Errorf("%s, %s: error %v names no file", filepath.Base(f.path), what, err)
+		}
+		return
+	}
+	defer abandon(t, s)
+	tab, err := s.Table(table)
+	if err != nil {
+		t.Fatalf("%s, %s: %v", filepath.Base(f.path), what, err)
+	}
+	got, want := numbers(t, tab, 0), upTo(10)
+	if cut := f.last && len(content) < len(f.whole); cut {
+		want = upTo(8)
+	}
+	if !slices.Equal(got, want) {
+		t.Fatalf("%s, %s: opened with the rows %v", filepath.Base(f.path), what, got)
+	}
+}
+
+// TestSegmentKilledAtBirth opens a folder whose last segment a killed process had only begun, again and again.
+func TestSegmentKilledAtBirth(t *testing.T) {
+	for cut := range int64(magicBytes) {
+		o := Options{Dir: t.TempDir(), Clock: clock.NewManual(clock.Start)}
+		s := open(t, o)
+		makeDataset(t, s)
+		tab := makeTable(t, s, table, &schema.Definition{Schema: numberedSchema})
+		put(t, tab, numbered(0, 2))
+		abandon(t, s)
+		abandon(t, open(t, o))
+		if err := os.Truncate(filepath.Join(o.Dir, segmentName(2)), cut); err != nil {
+			t.Fatal(err)
+		}
+		for i := range 3 {
+			s, err := Open(o)
+			if err != nil {
+				t.Fatalf("cut at byte %d, opened for the %d. time: %v", cut, i+1, err)
+			}
+			tab, err := s.Table(table)
+			if err != nil {
+				t.Fatal(err)
+			}
+			put(t, tab, numbered(2+i, 1))
+			if got := numbers(t, tab, 0); !slices.Equal(got, upTo(3+i)) {
+				t.Errorf("cut at byte %d: rows %v", cut, got)
+			}
+			abandon(t, s)
+		}
+	}
+}
+
 // TestLogFails shows that a store whose log cannot be written acknowledges nothing more and shows nothing of what failed.
 func TestLogFails(t *testing.T) {
 	o := Options{Dir: t.TempDir(), Clock: clock.NewManual(clock.Start)}

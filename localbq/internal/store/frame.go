@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -97,4 +98,50 @@ func frames(f *os.File, magic string, each func(payload []byte) error) (end int6
 		end = next
 	}
 	return end, nil
+}
+
+// frameBehind looks for a whole frame of the log behind a damaged one, and answers where it begins; 0 is nowhere. What a
+// killed process has left of its last write has none: a write ends with the bytes that were written.
+func frameBehind(r io.ReaderAt, damaged, size int64) (int64, error) {
+	var head [headerBytes + 1]byte
+	for at := damaged + headerBytes; at+headerBytes < size; at += 8 {
+		if _, err := r.ReadAt(head[:], at); err != nil {
+			return 0, err
+		}
+		// The checksum takes time, and most of what looks like a length is a value of a row with zeros behind it.
+		if kind := head[headerBytes]; kind != frameCatalog && kind != frameRows || binary.LittleEndian.Uint32(head[4:]) == 0 {
+			continue
+		}
+		if _, _, err := readFrame(r, at, size); err == nil {
+			return at, nil
+		} else if !errors.Is(err, errTorn) {
+			return 0, err
+		}
+	}
+	return 0, nil
+}
+
+// changedFrame reports whether the frame at offset, the last of a file, was written to its end and has changed since. What a
+// killed process leaves of a frame is shorter than its length says, and what the end of the machine leaves ends in zeros.
+func changedFrame(r io.ReaderAt, offset, size int64) (bool, error) {
+	rest := size - offset - headerBytes
+	if rest <= 0 || rest > maxFrame {
+		return false, nil
+	}
+	b := make([]byte, headerBytes+rest)
+	if _, err := r.ReadAt(b, offset); err != nil {
+		return false, err
+	}
+	length, sum, payload := int64(binary.LittleEndian.Uint32(b)), binary.LittleEndian.Uint32(b[4:]), b[headerBytes:]
+	if 0 < length && length <= rest {
+		tail := payload[max(0, length-512):length]
+		return bytes.Count(tail, []byte{0}) < len(tail), nil
+	}
+	// A length that has changed, of a frame whose payload has not.
+	for pad := range min(8, rest) {
+		if crc32.Checksum(payload[:rest-pad], castagnoli) == sum {
+			return true, nil
+		}
+	}
+	return false, nil
 }

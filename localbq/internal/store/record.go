@@ -14,7 +14,20 @@ import (
 const (
 	frameCatalog = 1 // JSON of a catalogRecord, behind a byte
 	frameRows    = 2 // a rowsRecord
+	// frameContinues is the first frame of a segment that follows another: where that one ended, eight bytes at byte 8.
+	frameContinues = 3
 )
+
+func appendContinues(buf []byte, end int64) []byte {
+	return binary.LittleEndian.AppendUint64(append(buf, frameContinues, 0, 0, 0, 0, 0, 0, 0), uint64(end))
+}
+
+func parseContinues(payload []byte) (int64, error) {
+	if len(payload) != 16 {
+		return 0, fmt.Errorf("a beginning of %d bytes", len(payload))
+	}
+	return int64(binary.LittleEndian.Uint64(payload[8:])), nil
+}
 
 // catalogRecord is a change of the catalog, as its result: replaying it decides nothing.
 type catalogRecord struct {

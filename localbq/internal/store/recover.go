@@ -21,25 +21,31 @@ type Recovery struct {
 
 // recover reads a folder: the checkpoint, then the log behind it.
 func (s *Store) recover() error {
-	var err error
-	if s.manifest, err = readManifest(s.options.Dir); err != nil {
+	m, written, err := readManifest(s.options.Dir)
+	if err != nil {
 		return err
 	}
-	replay := &replay{store: s, instances: map[int64]*Table{}}
+	s.manifest = m
+	segments, err := m.segments(s.options.Dir, written)
+	if err != nil {
+		return err
+	}
+	replay := &replay{store: s, instances: map[int64]*Table{}, end: -1}
 	if s.manifest.Checkpoint > 0 {
 		if err := replay.checkpoint(s.manifest.Checkpoint); err != nil {
 			return err
 		}
 	}
-	last, err := replay.log(s.manifest.Log)
-	if err != nil {
-		return err
+	for _, number := range segments {
+		if err := replay.segment(number, number == segments[len(segments)-1]); err != nil {
+			return err
+		}
 	}
 	s.recovery = replay.found
 	s.recovery.Checkpoint = s.manifest.Checkpoint
 	s.version.Store(s.assigned)
-	s.log = &wal{dir: s.options.Dir, sync: s.options.Sync}
-	return s.log.create(last + 1)
+	s.log = &wal{dir: s.options.Dir, sync: s.options.Sync, number: m.Log + len(segments) - 1, size: max(0, replay.end)}
+	return s.log.create()
 }
 
 // replay applies what is on disk to a new store. Nothing else runs meanwhile.
@@ -47,40 +53,63 @@ type replay struct {
 	store     *Store
 	instances map[int64]*Table
 	found     Recovery
+	end       int64 // of the last segment: where its whole frames end; -1 before the first
 }
 
-// log replays the segments from first on and returns the number of the last. Only the last may be torn; it is cut there.
-func (r *replay) log(first int) (last int, err error) {
-	last = first - 1
-	for number := first; ; number++ {
-		path := filepath.Join(r.store.options.Dir, segmentName(number))
-		f, err := os.OpenFile(path, os.O_RDWR, 0)
-		if errors.Is(err, os.ErrNotExist) {
-			return last, nil
-		}
-		if err != nil {
-			return 0, err
-		}
-		last = number
-		err = errors.Join(r.segment(f, number), f.Close())
-		if err != nil {
-			return 0, err
-		}
-	}
-}
-
-func (r *replay) segment(f *os.File, number int) error {
-	end, err := frames(f, walMagic, r.frame)
-	if !errors.Is(err, errTorn) {
+// segment replays one segment of the log. Only the last may be torn; it is cut there.
+func (r *replay) segment(number int, last bool) error {
+	f, err := os.OpenFile(filepath.Join(r.store.options.Dir, segmentName(number)), os.O_RDWR, 0)
+	if err != nil {
 		return err
 	}
-	next := filepath.Join(r.store.options.Dir, segmentName(number+1))
-	if _, exists := os.Stat(next); exists == nil {
-		return fmt.Errorf("%s is damaged at byte %d, and the log goes on behind it in %s", f.Name(), end, next)
+	before := r.end
+	r.end = 0
+	end, err := frames(f, walMagic, func(payload []byte) error {
+		if payload[0] == frameContinues {
+			return checkContinues(payload, number, before)
+		}
+		return r.frame(payload)
+	})
+	r.end = end
+	if errors.Is(err, errTorn) {
+		err = r.torn(f, end, number, last)
 	}
+	return errors.Join(err, f.Close())
+}
+
+// checkContinues holds a segment to the end of the one before, which is not known to the first.
+func checkContinues(payload []byte, number int, before int64) error {
+	continues, err := parseContinues(payload)
+	if err == nil && before >= 0 && before != continues {
+		err = fmt.Errorf("%s ended at byte %d when this segment was begun, and ends at byte %d: a part of it is lost", segmentName(number-1), continues, before)
+	}
+	return err
+}
+
+// torn cuts a segment that a killed process has left in the middle of a frame. One whose frame was written to its end, or has
+// whole frames behind it, is no such segment: they were acknowledged, and to cut them off would lose them without a word.
+func (r *replay) torn(f *os.File, end int64, number int, last bool) error {
 	info, err := f.Stat()
 	if err != nil {
 		return err
+	}
+	if end == 0 && info.Size() < magicBytes {
+		return nil // killed while it was made: there was nothing in it yet
+	}
+	if !last {
+		return fmt.Errorf("%s is damaged at byte %d, and the log goes on behind it in %s", f.Name(), end, segmentName(number+1))
+	}
+	next, err := frameBehind(f, end, info.Size())
+	changed := false
+	if err == nil && next == 0 {
+		changed, err = changedFrame(f, end, info.Size())
+	}
+	if err != nil {
+		return err
+	}
+	if next > 0 || changed {
+		return fmt.Errorf("%s is damaged at byte %d of %d, and not by a process that was killed: put a copy of it in its place, "+
+			"or cut it at byte %d and lose what was written after that", f.Name(), end, info.Size(), end)
 	}
 	r.found.CutBytes = info.Size() - end
 	return f.Truncate(end)
@@ -183,7 +212,14 @@ func (r *replay) checkpoint(number int) error {
 		return err
 	}
 	var state checkpointState
-	_, err = frames(f, checkpointMagic, func(payload []byte) error { return json.Unmarshal(payload, &state) })
+	whole := errors.New("it holds nothing")
+	_, err = frames(f, checkpointMagic, func(payload []byte) error {
+		whole = nil
+		return json.Unmarshal(payload, &state)
+	})
+	if err == nil {
+		err = whole
+	}
 	if err := errors.Join(err, f.Close()); err != nil {
 		return fmt.Errorf("checkpoint %s: %w", f.Name(), err)
 	}

@@ -32,19 +32,25 @@ type wal struct {
 
 func segmentName(number int) string { return fmt.Sprintf("log-%06d", number) }
 
-// create starts a new segment.
-func (w *wal) create(number int) error {
-	f, err := os.OpenFile(filepath.Join(w.dir, segmentName(number)), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+// create starts the segment that follows, which says where the one before ends, if there is one.
+func (w *wal) create() error {
+	f, err := os.OpenFile(filepath.Join(w.dir, segmentName(w.number+1)), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
 	if err != nil {
 		return err
 	}
-	if _, err := f.WriteString(walMagic); err != nil {
+	head := []byte(walMagic)
+	if w.number > 0 {
+		var start int
+		head, start = beginFrame(head)
+		head = endFrame(appendContinues(head, w.size), start)
+	}
+	if _, err := f.Write(head); err != nil {
 		return errors.Join(err, f.Close())
 	}
 	if err := errors.Join(f.Sync(), syncDir(w.dir)); err != nil {
 		return errors.Join(err, f.Close())
 	}
-	w.file, w.number, w.size = f, number, magicBytes
+	w.file, w.number, w.size = f, w.number+1, int64(len(head))
 	return nil
 }
 
@@ -69,7 +75,7 @@ func (w *wal) rotate() error {
 		return err
 	}
 	w.dirty.Store(false)
-	return w.create(w.number + 1)
+	return w.create()
 }
 
 // close gives the segment back.
