@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 
 	"github.com/millrace-dev/millrace/bigquery/table"
 	"github.com/millrace-dev/millrace/stream"
@@ -52,7 +53,16 @@ func (u *Unroutable) Error() string {
 	case u.Err != nil || u.Value == "":
 		return fmt.Sprintf("field %q %s", u.Field, u.Reason)
 	}
-	return fmt.Sprintf("field %q is %q, which %s", u.Field, u.Value, u.Reason)
+	return fmt.Sprintf("field %q is %s, which %s", u.Field, shortQuote(u.Value), u.Reason)
+}
+
+// shortQuote quotes the beginning of a value, which may be of any length.
+func shortQuote(s string) string {
+	const most = 80
+	if r := []rune(s); len(r) > most {
+		return strconv.Quote(string(r[:most])) + "…"
+	}
+	return strconv.Quote(s)
 }
 
 func (u *Unroutable) Unwrap() error { return u.Err }

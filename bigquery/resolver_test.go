@@ -114,6 +114,10 @@ func TestTemplateRefusesValues(t *testing.T) {
 
 func TestTemplateFieldErrors(t *testing.T) {
 	t.Parallel()
+	long := &Unroutable{Field: "f", Value: strings.Repeat("é", 10_000), Reason: "is long"}
+	if got, want := long.Error(), `field "f" is "`+strings.Repeat("é", 80)+`"…, which is long`; got != want {
+		t.Errorf("a value of any length in an error: %.200q", got)
+	}
 	own := &Unroutable{Reason: "tenant is on holiday"}
 	cause := errors.New("no such field")
 	to, err := Template("p.d.{v}", func(fails error, _ string) (string, error) { return "", fails })

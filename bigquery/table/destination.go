@@ -74,6 +74,9 @@ func checkProject(s string) error {
 	if len(s) > 255 {
 		return fmt.Errorf("is %d bytes long: expected at most 255", len(s))
 	}
+	if strings.IndexByte(".:-_", s[0]) >= 0 {
+		return fmt.Errorf("begins with %q: expected a letter or a digit", s[0])
+	}
 	return nil
 }
 

@@ -55,6 +55,8 @@ func TestParseDestinationRefuses(t *testing.T) {
 		{"p." + strings.Repeat("d", 1025) + ".t", "1025 bytes long"},
 		{"p/../q.d.t", `character '/'`},
 		{"p q.d.t", `character ' '`},
+		{"....d.t", `begins with '.'`},
+		{"-p.d.t", `begins with '-'`},
 		{strings.Repeat("p", 256) + ".d.t", "256 bytes long"},
 	} {
 		_, err := ParseDestination(c.in)

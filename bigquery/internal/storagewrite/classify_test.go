@@ -158,3 +158,19 @@ func TestDetailsAreFoundAmongOthers(t *testing.T) {
 		t.Errorf("got %s", v.kind)
 	}
 }
+
+// What comes back with the same rows is not tried again; what may pass is.
+func TestPermanent(t *testing.T) {
+	for want, errs := range map[bool][]*AppendError{
+		true: {{Verdict: KindSchemaMismatch, Code: "INVALID_ARGUMENT"}, {Verdict: KindTerminal, Code: "INVALID_ARGUMENT"},
+			{Verdict: KindTerminal, Code: "UNIMPLEMENTED"}},
+		false: {{Verdict: KindTransient, Code: "UNAVAILABLE"}, {Verdict: KindMissingTable, Code: "PERMISSION_DENIED"},
+			{Verdict: KindTerminal, Code: Unclassified}, {Verdict: KindTerminal, Code: "UNAUTHENTICATED"}, {Verdict: KindDeadHandle, Code: Unclassified}},
+	} {
+		for _, e := range errs {
+			if e.Permanent() != want {
+				t.Errorf("%s, %s: Permanent is %v", e.Verdict, e.Code, !want)
+			}
+		}
+	}
+}

@@ -61,6 +61,14 @@ func (e *AppendError) Error() string {
 
 func (e *AppendError) Unwrap() error { return e.err }
 
+// Permanent reports that the same rows would be refused the same way: trying again would only write those before them once
+// more. Other failures may pass with what causes them, a permission or a table that is yet to come.
+func (e *AppendError) Permanent() bool {
+	return e.Verdict == KindSchemaMismatch || e.Verdict == KindTerminal && (e.Code == codeInvalid || e.Code == codeUnimplemented)
+}
+
+const codeInvalid, codeUnimplemented = "INVALID_ARGUMENT", "UNIMPLEMENTED"
+
 const (
 	opAppend   = "append"
 	opReAppend = "re-append"
