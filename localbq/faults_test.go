@@ -69,6 +69,21 @@ func TestFaultStatus(t *testing.T) {
 		wantContents(t, bq, "d.t", `{"id":1}`, `{"id":3}`)
 		bq.Faults().MustAllFire(t)
 	})
+	t.Run("of the first request, whose stream and schema hold all the same", func(t *testing.T) {
+		bq, ids, open := oneTable(t, localbq.Config{})
+		arm(t, bq, localbq.Fault{Action: localbq.FaultAction{Status: &localbq.FaultStatus{Code: "UNAVAILABLE"}}})
+		call := open()
+		q := ids.first(t, stream("d.t"), "id: 1")
+		q.TraceId = "me"
+		call.refused(q, codes.Unavailable, "")
+		call.append(ids.next(t, "id: 2"))
+		wantContents(t, bq, "d.t", `{"id":2}`)
+		for r, err := range bq.Audit().Records() {
+			if err != nil || r.RPC == "AppendRows" && r.TraceID != "me" {
+				t.Errorf("audit: %+v, %v", r, err)
+			}
+		}
+	})
 	t.Run("as the end of the call, after the work is done", func(t *testing.T) {
 		bq, ids, open := oneTable(t, localbq.Config{})
 		arm(t, bq, localbq.Fault{Phase: localbq.PhaseApplied, Action: localbq.FaultAction{Status: &localbq.FaultStatus{Code: "INTERNAL", Message: "sorry", Ends: true}}})

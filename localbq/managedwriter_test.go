@@ -3,10 +3,14 @@ package localbq_test
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
+	"cloud.google.com/go/bigquery"
 	"cloud.google.com/go/bigquery/storage/managedwriter"
 	"google.golang.org/api/option"
+	"google.golang.org/grpc/codes"
 
 	"github.com/millrace-dev/millrace/localbq"
 )
@@ -99,6 +103,7 @@ func TestManagedWriter(t *testing.T) {
 		}
 	})
 	t.Run("a lost acknowledgement and its retry", func(t *testing.T) {
+		t.Parallel()
 		bq, ids, _ := oneTable(t, localbq.Config{})
 		arm(t, bq, localbq.Fault{Match: localbq.FaultMatch{Method: "AppendRows", Nth: 2}, Action: localbq.FaultAction{LoseAck: true}})
 		s := managedStream(t, managed(t, bq), "d.t", ids, managedwriter.EnableWriteRetries(true))
@@ -116,6 +121,75 @@ func TestManagedWriter(t *testing.T) {
 			t.Errorf("%+v, %v", exactly, err)
 		}
 		bq.Faults().MustAllFire(t)
+	})
+	t.Run("LBQ-93_a_wider_descriptor_among_unanswered_appends", func(t *testing.T) {
+		bq, ids, _ := oneTable(t, localbq.Config{})
+		s := managedStream(t, managed(t, bq), "d.t", ids)
+		var results []*managedwriter.AppendResult
+		// From one goroutine: a change of the descriptor races with other appends inside the client (v1.86.2).
+		send := func(rows [][]byte, options ...managedwriter.AppendOption) {
+			t.Helper()
+			r, err := s.AppendRows(ctx, rows, options...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			results = append(results, r)
+		}
+		send(ids.rows(t, "id: 0"))
+		addColumn(t, bq, "d.t", &bigquery.FieldSchema{Name: "late", Type: bigquery.StringFieldType})
+		wide := describe(t, "id int64", "late string")
+		for i := range 5 {
+			send(ids.rows(t, fmt.Sprint("id: ", i+1)))
+		}
+		send(wide.rows(t, `id: 6 late: "x"`), managedwriter.UpdateSchemaDescriptor(wide.proto))
+		want := []string{`{"id":6,"late":"x"}`, `{"id":7,"late":null}`}
+		send(ids.rows(t, "id: 7"))
+		for i, r := range results {
+			if _, err := r.GetResult(ctx); err != nil {
+				t.Errorf("append %d: %v", i, err)
+			}
+			if i < 6 {
+				want = append(want, fmt.Sprintf(`{"id":%d,"late":null}`, i))
+			}
+		}
+		slices.Sort(want)
+		got := strings.Split(contents(t, bq, "d.t"), "\n")
+		slices.Sort(got) // the client opens another call for the new descriptor
+		if !slices.Equal(got, want) {
+			t.Errorf("got %v, want %v", got, want)
+		}
+	})
+	// Both wait as long as the client wants to: up to a second.
+	t.Run("LBQ-102_a_throughput_storm", func(t *testing.T) {
+		t.Parallel()
+		bq, ids, open := oneTable(t, localbq.Config{})
+		const message = "Exceeds 'AppendRows throughput' quota, user_id: projects/1 (status: INSUFFICIENT_TOKENS)"
+		arm(t, bq, localbq.Fault{Match: localbq.FaultMatch{Method: "AppendRows"}, Count: 4,
+			Action: localbq.FaultAction{Status: &localbq.FaultStatus{Code: "RESOURCE_EXHAUSTED", Message: message}}})
+		call := open()
+		call.refused(ids.first(t, stream("d.t"), "id: 0"), codes.ResourceExhausted, message)
+		call.refused(ids.next(t, "id: 0"), codes.ResourceExhausted, message)
+		s := managedStream(t, managed(t, bq), "d.t", ids, managedwriter.EnableWriteRetries(true))
+		var results []*managedwriter.AppendResult
+		for i := range 2 { // each is refused once
+			r, err := s.AppendRows(ctx, ids.rows(t, fmt.Sprint("id: ", i)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			results = append(results, r)
+		}
+		for _, r := range results {
+			if _, err := r.GetResult(ctx); err != nil {
+				t.Error(err)
+			}
+			if attempts, err := r.TotalAttempts(ctx); err != nil || attempts != 2 {
+				t.Errorf("%d attempts, %v", attempts, err)
+			}
+		}
+		bq.Faults().MustAllFire(t)
+		if n, err := bq.NumRows("d.t"); n != 2 || err != nil {
+			t.Errorf("%d rows, %v", n, err)
+		}
 	})
 	t.Run("a row error comes through", func(t *testing.T) {
 		bq := start(t, localbq.Config{})

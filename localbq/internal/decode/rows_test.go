@@ -61,6 +61,17 @@ func TestRowErrors(t *testing.T) {
 			t.Errorf("got %s", got)
 		}
 	})
+	t.Run("LBQ-63 elements packed and not, whatever the descriptor says", func(t *testing.T) {
+		for name, d := range map[string]*descriptorpb.DescriptorProto{
+			"unpacked": messageOf("Row", repeated(field("v", "int64"))), "packed": messageOf("Row", packed(field("v", "int64"))),
+		} {
+			p := compile(t, d, tableOf(many(col("v", schema.Int64))))
+			got := decoded(t, p, Request{}, [][]byte{{0x0a, 4, 1, 2, 0xac, 2}, {0x08, 1, 0x08, 2, 0x08, 0xac, 2}, {0x08, 1, 0x0a, 3, 2, 0xac, 2}})
+			if want := `{"v":[1,2,300]}`; got != want+"\n"+want+"\n"+want {
+				t.Errorf("%s descriptor: got\n%s", name, got)
+			}
+		}
+	})
 	t.Run("enum numbers without a name are unknown fields", func(t *testing.T) {
 		d := messageOf("Row", of("e", "enum", "E"), repeated(of("l", "enum", "E")), enumOf("E", "A", "B"))
 		p := compile(t, d, tableOf(col("e", schema.String), many(col("l", schema.Int64))))

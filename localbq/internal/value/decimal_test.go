@@ -49,6 +49,7 @@ func TestDecimalBytes(t *testing.T) {
 	for in, want := range map[string]string{
 		"": "0", "\x00": "0", "\x00\xca\x9a\x3b": "1000000000", "\x00\x36\x65\xc4": "-1000000000", "\x00\x8c\x86\x47": "1200000000",
 		"\x00\x74\x79\xb8": "-1200000000", "\x80\x00": "128", "\xff": "-1",
+		"\x00\x92\x36\xbb\x1c": "123400000000", "\x00\x80\x05\x35\x8c\x06\xe0": "-9000000000000000",
 		"\xff\xff\xff\xff\x3f\x22\x8a\x09\x7a\xc4\x86\x5a\xa8\x4c\x3b\x4b": numericMax.String(),
 	} {
 		if got, err := (&Decimal{}).Bytes([]byte(in)); err != nil || got.String() != want {

@@ -93,6 +93,7 @@ func (c *connection) answer(r *request) (*storagepb.AppendRowsResponse, error) {
 		if f.ends {
 			return nil, f
 		}
+		c.hear(r)
 		return f.response(), nil
 	}
 	answer, err := c.append(r)

@@ -63,6 +63,14 @@ func (c *connection) append(r *request) (*storagepb.AppendRowsResponse, error) {
 	return answer, nil
 }
 
+// hear remembers what a request that is refused out of hand says of the connection. Clients leave that out of the
+// requests behind it, whatever the answer: managedwriter sends stream and schema once for each call.
+func (c *connection) hear(r *request) {
+	if c.checkFields(r) == nil {
+		_, _ = c.destination(r)
+	}
+}
+
 // maxTraceID is the longest trace id taken, in bytes.
 const maxTraceID = 256
 

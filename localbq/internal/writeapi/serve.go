@@ -19,6 +19,7 @@ func (c *connection) serve(call storagepb.BigQueryWrite_AppendRowsServer, r *req
 		c.event.Done(audit.Cut)
 		return watch.Cut
 	} else if verdict.Status != nil {
+		c.hear(r)
 		return c.send(call, about, injected(verdict.Status, about.Stream))
 	}
 	answer := c.outcome(r)
