@@ -119,15 +119,16 @@ var everyColumn = &table.Schema{Fields: []table.Field{
 	{Name: "as", Type: table.Struct, Mode: table.Repeated, Fields: []table.Field{
 		{Name: "k", Type: table.String}, {Name: "v", Type: table.Date, Mode: table.Repeated}}},
 	{Name: "größe", Type: table.String},
+	{Name: "+1", Type: table.Struct, Fields: []table.Field{{Name: "-1", Type: table.Int64}}},
 }}
 
 const everyDocument = `{"id":-42,"b":true,"f":1.5,"s":"häé","y":"AP8=","n":-123.456,"bn":578960446186580977117854925043439539266.3,` +
 	`"n2":12.34,"bn2":-12345678901234567890123456789012.5,"da":"0001-01-01","ti":"23:59:59.999999","dt":"9999-12-31T23:59:59.999999",` +
 	`"ts":"1969-12-31T23:59:59.999999Z","iv":"1-2 3 4:5:6.789","g":"POINT(1 2)","j":{"k":[1,null]},"rd":{"start":"2026-07-26","end":null},` +
 	`"rt":{"start":null,"end":"2026-07-26T00:00:00Z"},"st":{"x":7,"in":{"y":"deep"}},"a":[1,2,300],` +
-	`"as":[{"k":"one","v":["2026-01-01","2026-01-02"]},{"v":[]}],"größe":"flexible"}`
+	`"as":[{"k":"one","v":["2026-01-01","2026-01-02"]},{"v":[]}],"größe":"flexible","+1":{"-1":5}}`
 
-// Every value that goes in comes back: rows encoded by the sink, stored, encoded as Avro by the service, decoded here.
+// Every value that goes in comes back (LBQ-91: in columns of any name, nested ones too): rows encoded by the sink, stored, encoded as Avro by the service, decoded here.
 func TestSourceLocalEveryType(t *testing.T) {
 	t.Parallel()
 	l := startLocal(t, localbq.Config{})
