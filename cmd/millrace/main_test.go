@@ -8,8 +8,12 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
+// raceOptions keep commands that run under the race detector from waiting a second before they exit.
+var raceOptions = [2]string{"GORACE", "atexit_sleep_ms=0"}
+
 // The test binary is the command too: scripts and the crash suite start it as a process of its own.
 func TestMain(m *testing.M) {
+	os.Setenv(raceOptions[0], raceOptions[1])
 	testscript.Main(m, map[string]func(){
 		"millrace": func() { os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
 	})
@@ -23,6 +27,7 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Setup: func(e *testscript.Env) error {
+			e.Setenv(raceOptions[0], raceOptions[1])
 			e.Setenv("EXAMPLES", example+"/../../examples")
 			return nil
 		},
