@@ -45,7 +45,9 @@ func TestHandlerOfALaneThatCannotBeMade(t *testing.T) {
 	first := errors.New("no place for what fails")
 	_, err = engine.Run(t.Context(), engine.Job[streamtest.Item, []byte]{
 		Name: "j", Source: streamtest.Ranges{Splits: 1, Rows: 1}, Sink: sink, Failures: noPolicy{first},
-		Func: func(context.Context, *stream.Record[streamtest.Item], func(*stream.Record[[]byte]) error) error { return nil },
+		Func: func(context.Context, *stream.Record[streamtest.Item], func(*stream.Record[[]byte]) error) error {
+			return nil
+		},
 	}, engine.Options{Restart: engine.Restart{Policy: engine.NoRestart}})
 	if !errors.Is(err, first) || handler.closed != 1 {
 		t.Errorf("got %v, and the handler was closed %d times", err, handler.closed)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -333,6 +334,30 @@ func TestFlushIntervalIsTheTick(t *testing.T) {
 	if got := l.lane(t, SinkOptions{}).writer.(stream.Ticking).Every(); got != 0 {
 		t.Errorf("every %v without being asked", got)
 	}
+}
+
+// SW-22: an engine without timers never calls Tick, and the writer has no timer of its own.
+func TestFlushIntervalWithoutTicks(t *testing.T) {
+	t.Parallel()
+	rows := newEventRows(t)
+	synctest.Test(t, func(t *testing.T) {
+		taken := &taking{}
+		sink, err := NewSink(To[[]byte](tableT), row.Serializer[[]byte](rows), SinkOptions{Connection: nowhere, Failures: taken,
+			DefaultStream: DefaultStreamOptions{FlushInterval: time.Millisecond}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := newLane(t, sink)
+		w.write([]byte(`{"id":"no number"}`)) // which the next flush makes durable
+		time.Sleep(time.Hour)                 // virtual
+		if len(taken.records) != 1 || taken.flushes != 0 {
+			t.Errorf("taken %+v, %d flushes", taken.records, taken.flushes)
+		}
+		w.flush()
+		if taken.flushes != 1 {
+			t.Errorf("%d flushes after one", taken.flushes)
+		}
+	})
 }
 
 func TestEncoderAndWriterInTwoProcesses(t *testing.T) {
