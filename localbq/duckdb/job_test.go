@@ -160,7 +160,7 @@ func TestQueryJobs(t *testing.T) {
 }
 
 func TestAnonymousResults(t *testing.T) {
-	t.Run("LBQ-157 readable by a session of whoever asked, for a day", func(t *testing.T) {
+	t.Run("LBQ-157 LBQ-160 readable by a session of whoever asked, for a day", func(t *testing.T) {
 		s := start(t)
 		_, job := s.insert("q", "", "SELECT n FROM UNNEST([1, 2, 3]) AS n", "ann")
 		table := at(job, "configuration", "query", "destinationTable").(map[string]any)

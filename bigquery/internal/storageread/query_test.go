@@ -212,6 +212,29 @@ func TestQueryPlan(t *testing.T) {
 	})
 }
 
+// SRC-67: a plan that a checkpoint holds is not made again, and neither is the query under it.
+func TestRestoredQueryIsNotRunAgain(t *testing.T) {
+	t.Parallel()
+	q := &queryTest{jobs: &fakeJobs{}}
+	s := &fakeService{}
+	c, a := q.attempt(t, "")
+	c.dial = s.dial
+	e, err := c.NewEnumerator(t.Context(), stream.EnumeratorContext{Job: a.Job, Lanes: 1, State: sampleState().encode(), Wake: func() {}, Meter: a.Meter, Log: a.Log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if split, err := e.Next(0); err != nil || split.ID != "s0" || split.Position != 42 {
+		t.Errorf("got %s@%d: %v", split.ID, split.Position, err)
+	}
+	if err := e.Close(); err != nil {
+		t.Error(err)
+	}
+	if len(q.jobs.calls) != 0 || s.dialed.Load() != 0 {
+		t.Errorf("called %v, %d connections", q.jobs.calls, s.dialed.Load())
+	}
+	q.meter.is(t, map[stream.Instrument]int64{QueryJobsSubmitted: 0, ReadSessionsCreated: 0})
+}
+
 func TestQueryStopsWithItsContext(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
