@@ -2,8 +2,9 @@
 GO     ?= go
 BIN    := bin/millrace
 TOOL   := $(GO) tool -modfile=tools/go.mod
-# Kills in the crash suite; CI runs a sample, `make crash KILLS=200` runs more.
+# Kills and storms of faults in the crash suite; CI runs a sample, `make crash KILLS=200 STORMS=5000` runs more.
 KILLS  ?= 10
+STORMS ?= 300
 
 .PHONY: help build test lint race crash bench fuzz cover docs ci
 
@@ -26,8 +27,9 @@ lint: ## formatting, vet, staticcheck, the module files
 race: ## the test suite under the race detector
 	$(GO) test -race ./...
 
-crash: ## the whole command killed at random instants and started again
+crash: ## the whole command killed at random instants and started again; jobs in storms of faults
 	$(GO) test -count=1 -run "^TestKilled" ./cmd/millrace -kills $(KILLS)
+	$(GO) test -count=1 -run "^TestStorms$$" ./bigquery -storms $(STORMS)
 
 bench: ## every benchmark, once
 	$(GO) test -run '^$$' -bench . -benchmem ./...

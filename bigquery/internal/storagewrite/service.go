@@ -171,6 +171,14 @@ func appendOpener(client *bqstorage.BigQueryWriteClient, project, location strin
 			ctx = metadata.AppendToOutgoingContext(ctx, "x-goog-request-params",
 				"write_location=projects/"+project+"/locations/"+location)
 		}
-		return client.AppendRows(ctx, once, gax.WithGRPCOptions(grpc.ForceCodecV2(codec{})))
+		s, err := client.AppendRows(ctx, once, gax.WithGRPCOptions(grpc.ForceCodecV2(codec{})))
+		if err != nil {
+			return nil, err
+		}
+		// Asking for its context commits gRPC to this stream. It would open another one by itself when the service
+		// never saw this one, and then SendMsg may answer that the stream is over while RecvMsg waits on its
+		// replacement for ever (https://github.com/grpc/grpc-go/issues/4691).
+		_ = s.Context()
+		return s, nil
 	}
 }
