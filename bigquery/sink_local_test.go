@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"go.uber.org/goleak"
 
 	"github.com/millrace-dev/millrace/bigquery/row"
 	"github.com/millrace-dev/millrace/bigquery/row/jsonrow"
@@ -91,9 +90,6 @@ func ids(t streamtest.TB, bq *localbq.Instance, name string) []int {
 func TestSinkAgainstTheLocalService(t *testing.T) {
 	streamtest.TestSink(t, streamtest.SinkHarness[[]byte]{
 		RealTime: true,
-		// The service notices the end of a call in its own time, up to its idle timeout: a call whose receiver saw the end
-		// first waits for a request that cannot come.
-		Leaks: []goleak.Option{goleak.IgnoreTopFunction("github.com/millrace-dev/millrace/localbq/internal/writeapi.(*Server).AppendRows")},
 		Open: func(tb streamtest.TB) streamtest.SinkTarget[[]byte] {
 			bq, err := localbq.Start(context.Background(), localbq.Config{Project: "p", AutoCreateDataset: true})
 			if err != nil {
