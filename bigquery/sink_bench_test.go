@@ -1,7 +1,9 @@
 package bigquery
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -15,6 +17,7 @@ import (
 
 	"github.com/millrace-dev/millrace/bigquery/row"
 	"github.com/millrace-dev/millrace/bigquery/row/jsonrow"
+	"github.com/millrace-dev/millrace/bigquery/row/structrow"
 	"github.com/millrace-dev/millrace/bigquery/table"
 	"github.com/millrace-dev/millrace/localbq"
 	"github.com/millrace-dev/millrace/stream"
@@ -28,6 +31,53 @@ type load struct {
 	bytes  int // of a row, on average
 	json   *jsonrow.Serializer[[]byte]
 	schema *descriptorpb.DescriptorProto
+	// structs runs the rows, as Go structs, through the sink on so many lanes.
+	structs func(lanes int) func(*testing.B, *localbq.Instance, *load)
+}
+
+type small struct {
+	ID      int64     `bigquery:"id" json:"id"`
+	At      time.Time `bigquery:"at" json:"at"`
+	Column0 string    `bigquery:"column_0" json:"column_0"`
+	Column1 string    `bigquery:"column_1" json:"column_1"`
+}
+
+type large struct {
+	ID      int64     `bigquery:"id" json:"id"`
+	At      time.Time `bigquery:"at" json:"at"`
+	Column0 string    `bigquery:"column_0" json:"column_0"`
+	Column1 string    `bigquery:"column_1" json:"column_1"`
+	Column2 string    `bigquery:"column_2" json:"column_2"`
+	Column3 string    `bigquery:"column_3" json:"column_3"`
+	Column4 string    `bigquery:"column_4" json:"column_4"`
+	Column5 string    `bigquery:"column_5" json:"column_5"`
+	Column6 string    `bigquery:"column_6" json:"column_6"`
+	Column7 string    `bigquery:"column_7" json:"column_7"`
+	Column8 string    `bigquery:"column_8" json:"column_8"`
+	Column9 string    `bigquery:"column_9" json:"column_9"`
+}
+
+// benchStructs makes structs of a load's documents, and checks that their rows are the same.
+func benchStructs[S any](b *testing.B, l *load) func(lanes int) func(*testing.B, *localbq.Instance, *load) {
+	b.Helper()
+	serializer, err := structrow.New[S](structrow.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	records := make([]S, len(l.docs))
+	for i, doc := range l.docs {
+		if err := json.Unmarshal(doc, &records[i]); err != nil {
+			b.Fatal(err)
+		}
+		if encoded, err := serializer.AppendRow(nil, tableT, records[i]); err != nil || !bytes.Equal(encoded, l.rows[i]) {
+			b.Fatalf("row %d: got %q, %v, want %q", i, encoded, err, l.rows[i])
+		}
+	}
+	return func(lanes int) func(*testing.B, *localbq.Instance, *load) {
+		return func(b *testing.B, bq *localbq.Instance, l *load) {
+			benchLanes(b, newBenchSink(b, bq, row.Serializer[S](serializer)), records, lanes)
+		}
+	}
 }
 
 // newLoad makes documents of so many string columns beside a number and a timestamp.
@@ -69,18 +119,22 @@ func newLoad(b *testing.B, name string, columns, width int) *load {
 //	bare           rows encoded beforehand, through one AppendRows stream with nothing around it
 //	managedwriter  the same, through the official high-level writer
 //	copied/N       the same, through the sink on N lanes, with a serializer that copies rows
-//	sink/N         documents through the sink on N lanes, encoding included
+//	struct/N       Go structs through the sink on N lanes, encoding included
+//	json/N         JSON documents through the sink on N lanes, encoding included
 //
 // All send requests of 512 KiB and have at most 100 of them unanswered on a connection. The service runs in the same
 // process, so its work is in every figure. x_bare is the rows per second as a multiple of bare's.
 func BenchmarkDefaultStream(b *testing.B) {
-	for _, l := range []*load{newLoad(b, "100B", 2, 38), newLoad(b, "1kB", 10, 98)} {
+	short, long := newLoad(b, "100B", 2, 38), newLoad(b, "1kB", 10, 98)
+	short.structs, long.structs = benchStructs[small](b, short), benchStructs[large](b, long)
+	for _, l := range []*load{short, long} {
 		var bare float64
 		for _, way := range []struct {
 			name string
 			run  func(*testing.B, *localbq.Instance, *load)
 		}{{"bare", benchBare}, {"managedwriter", benchManaged},
-			{"copied/1", benchCopied(1)}, {"copied/2", benchCopied(2)}, {"sink/1", benchSink(1)}, {"sink/2", benchSink(2)}} {
+			{"copied/1", benchCopied(1)}, {"copied/2", benchCopied(2)}, {"struct/1", l.structs(1)}, {"struct/2", l.structs(2)},
+			{"json/1", benchJSON(1)}, {"json/2", benchJSON(2)}} {
 			b.Run(l.name+"/"+way.name, func(b *testing.B) {
 				rate := benchWay(b, l, way.run)
 				if way.name == "bare" {
@@ -101,8 +155,8 @@ func benchWay(b *testing.B, l *load, run func(*testing.B, *localbq.Instance, *lo
 	}
 	defer bq.Close()
 	// The first row makes the table.
-	w := newBenchWriter(b, newBenchSink(b, bq, l.json))
-	writeDocs(b, w, l.docs, 1)
+	w := newBenchWriter(b, newBenchSink(b, bq, row.Serializer[[]byte](l.json)))
+	writeRecords(b, w, l.docs, 1)
 	if err := w.Close(); err != nil {
 		b.Fatal(err)
 	}
@@ -121,9 +175,9 @@ func benchWay(b *testing.B, l *load, run func(*testing.B, *localbq.Instance, *lo
 
 const rowsPerOp = 100_000
 
-func newBenchSink(b *testing.B, bq *localbq.Instance, rows row.Serializer[[]byte]) *Sink[[]byte] {
+func newBenchSink[R any](b *testing.B, bq *localbq.Instance, rows row.Serializer[R]) *Sink[R] {
 	b.Helper()
-	sink, err := NewSink(To[[]byte](tableT), rows,
+	sink, err := NewSink(To[R](tableT), rows,
 		SinkOptions{Connection: Connection{GRPCEndpoint: bq.GRPC(), RESTEndpoint: bq.REST()}})
 	if err != nil {
 		b.Fatal(err)
@@ -138,7 +192,7 @@ func (copied) AppendRow(buf []byte, _ table.Destination, encoded []byte) ([]byte
 	return append(buf, encoded...), nil
 }
 
-func newBenchWriter(b *testing.B, sink *Sink[[]byte]) stream.Writer[[]byte] {
+func newBenchWriter[R any](b *testing.B, sink *Sink[R]) stream.Writer[R] {
 	b.Helper()
 	w, err := sink.NewWriter(b.Context(), stream.WriterContext{Job: "j", Lanes: 1, Meter: stream.NoMeter, Log: quiet})
 	if err != nil {
@@ -147,11 +201,11 @@ func newBenchWriter(b *testing.B, sink *Sink[[]byte]) stream.Writer[[]byte] {
 	return w
 }
 
-// writeDocs is what a lane does between two checkpoints.
-func writeDocs(b *testing.B, w stream.Writer[[]byte], docs [][]byte, n int) {
-	r := &stream.Record[[]byte]{At: stream.Position{Split: "f"}}
+// writeRecords is what a lane does between two checkpoints.
+func writeRecords[R any](b *testing.B, w stream.Writer[R], records []R, n int) {
+	r := &stream.Record[R]{At: stream.Position{Split: "f"}}
 	for i := range n {
-		r.Value, r.At.Row = docs[i%len(docs)], int64(i)
+		r.Value, r.At.Row = records[i%len(records)], int64(i)
 		if err := w.Write(b.Context(), r); err != nil {
 			b.Error(err)
 			return
@@ -162,27 +216,27 @@ func writeDocs(b *testing.B, w stream.Writer[[]byte], docs [][]byte, n int) {
 	}
 }
 
-func benchSink(lanes int) func(*testing.B, *localbq.Instance, *load) {
+func benchJSON(lanes int) func(*testing.B, *localbq.Instance, *load) {
 	return func(b *testing.B, bq *localbq.Instance, l *load) {
-		benchLanes(b, newBenchSink(b, bq, l.json), l.docs, lanes)
+		benchLanes(b, newBenchSink(b, bq, row.Serializer[[]byte](l.json)), l.docs, lanes)
 	}
 }
 
 func benchCopied(lanes int) func(*testing.B, *localbq.Instance, *load) {
 	return func(b *testing.B, bq *localbq.Instance, l *load) {
-		benchLanes(b, newBenchSink(b, bq, copied{l.json}), l.rows, lanes)
+		benchLanes(b, newBenchSink(b, bq, row.Serializer[[]byte](copied{l.json})), l.rows, lanes)
 	}
 }
 
-func benchLanes(b *testing.B, sink *Sink[[]byte], docs [][]byte, lanes int) {
-	var writers []stream.Writer[[]byte]
+func benchLanes[R any](b *testing.B, sink *Sink[R], records []R, lanes int) {
+	var writers []stream.Writer[R]
 	for range lanes {
 		writers = append(writers, newBenchWriter(b, sink))
 	}
 	for b.Loop() {
 		var running sync.WaitGroup
 		for _, w := range writers {
-			running.Go(func() { writeDocs(b, w, docs, rowsPerOp/lanes) })
+			running.Go(func() { writeRecords(b, w, records, rowsPerOp/lanes) })
 		}
 		running.Wait()
 	}
