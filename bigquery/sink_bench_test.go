@@ -60,13 +60,14 @@ type large struct {
 // benchStructs makes structs of a load's documents, and checks that their rows are the same.
 func benchStructs[S any](b *testing.B, l *load) func(lanes int) func(*testing.B, *localbq.Instance, *load) {
 	b.Helper()
-	serializer, err := structrow.New[S](structrow.Options{})
+	serializer, err := structrow.New[*S](structrow.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}
-	records := make([]S, len(l.docs))
+	records := make([]*S, len(l.docs))
 	for i, doc := range l.docs {
-		if err := json.Unmarshal(doc, &records[i]); err != nil {
+		records[i] = new(S)
+		if err := json.Unmarshal(doc, records[i]); err != nil {
 			b.Fatal(err)
 		}
 		if encoded, err := serializer.AppendRow(nil, tableT, records[i]); err != nil || !bytes.Equal(encoded, l.rows[i]) {
@@ -75,7 +76,7 @@ func benchStructs[S any](b *testing.B, l *load) func(lanes int) func(*testing.B,
 	}
 	return func(lanes int) func(*testing.B, *localbq.Instance, *load) {
 		return func(b *testing.B, bq *localbq.Instance, l *load) {
-			benchLanes(b, newBenchSink(b, bq, row.Serializer[S](serializer)), records, lanes)
+			benchLanes(b, newBenchSink(b, bq, row.Serializer[*S](serializer)), records, lanes)
 		}
 	}
 }
@@ -119,7 +120,7 @@ func newLoad(b *testing.B, name string, columns, width int) *load {
 //	bare           rows encoded beforehand, through one AppendRows stream with nothing around it
 //	managedwriter  the same, through the official high-level writer
 //	copied/N       the same, through the sink on N lanes, with a serializer that copies rows
-//	struct/N       Go structs through the sink on N lanes, encoding included
+//	struct/N       pointers to Go structs through the sink on N lanes, encoding included
 //	json/N         JSON documents through the sink on N lanes, encoding included
 //
 // All send requests of 512 KiB and have at most 100 of them unanswered on a connection. The service runs in the same
