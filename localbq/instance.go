@@ -20,6 +20,7 @@ import (
 	"github.com/millrace-dev/millrace/localbq/internal/clock"
 	"github.com/millrace-dev/millrace/localbq/internal/decode"
 	"github.com/millrace-dev/millrace/localbq/internal/fault"
+	"github.com/millrace-dev/millrace/localbq/internal/objects"
 	"github.com/millrace-dev/millrace/localbq/internal/store"
 )
 
@@ -27,11 +28,13 @@ import (
 type Instance struct {
 	config Config
 	store  *store.Store
-	audit  *audit.Log
-	faults *fault.Rules
-	conns  fault.Connections
-	rest   *http.Server
-	grpc   *grpc.Server
+	// objects is what the Cloud Storage part holds.
+	objects *objects.Store
+	audit   *audit.Log
+	faults  *fault.Rules
+	conns   fault.Connections
+	rest    *http.Server
+	grpc    *grpc.Server
 	// services are what the two servers serve, closed behind them.
 	services []func() error
 
@@ -102,7 +105,8 @@ func (i *Instance) open() error {
 	if r := i.store.Recovery(); r.Changes > 0 || r.CutBytes > 0 {
 		c.Logger.Info("local BigQuery replayed its log", "folder", c.Dir, "changes", r.Changes, "rows", r.Rows, "cutBytes", r.CutBytes)
 	}
-	return nil
+	i.objects, err = objects.New(objects.Options{Clock: c.Clock})
+	return err
 }
 
 // openAudit opens the audit log, in the folder if there is one.
@@ -216,6 +220,9 @@ func (i *Instance) close() error {
 	}
 	if i.config.Queries != nil {
 		errs = append(errs, i.config.Queries.Close())
+	}
+	if i.objects != nil {
+		errs = append(errs, i.objects.Close()) // before the store, which gives the folder free
 	}
 	if i.store != nil {
 		errs = append(errs, i.store.Close())

@@ -34,7 +34,7 @@ func (i *Instance) newREST() *http.Server {
 	protocols.SetHTTP1(true)
 	protocols.SetUnencryptedHTTP2(true)
 	face := rest.New(rest.Deps{
-		Store: i.store, Clock: i.config.Clock, Queries: i.config.Queries, NoQueries: noQueries, Denied: i.config.denied(),
+		Store: i.store, Objects: i.objects, Clock: i.config.Clock, Queries: i.config.Queries, NoQueries: noQueries, Denied: i.config.denied(),
 		Profile: i.config.Profile, Seed: i.config.Seed, Watch: i.watch().REST(),
 	})
 	i.services = append(i.services, face.Close)

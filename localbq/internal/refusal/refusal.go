@@ -13,12 +13,14 @@ type Reason string
 const (
 	Invalid            Reason = "invalid"
 	InvalidQuery       Reason = "invalidQuery"
+	Required           Reason = "required"
 	ResourceInUse      Reason = "resourceInUse"
 	AccessDenied       Reason = "accessDenied"
 	RateLimitExceeded  Reason = "rateLimitExceeded"
 	QuotaExceeded      Reason = "quotaExceeded"
 	NotFound           Reason = "notFound"
 	Duplicate          Reason = "duplicate"
+	Conflict           Reason = "conflict" // Cloud Storage's duplicate
 	ConditionNotMet    Reason = "conditionNotMet"
 	NotImplemented     Reason = "notImplemented"
 	BackendError       Reason = "backendError"
@@ -27,9 +29,9 @@ const (
 )
 
 var codes = map[Reason]int{
-	Invalid: 400, InvalidQuery: 400, ResourceInUse: 400,
+	Invalid: 400, InvalidQuery: 400, Required: 400, ResourceInUse: 400,
 	AccessDenied: 403, RateLimitExceeded: 403, QuotaExceeded: 403,
-	NotFound: 404, Duplicate: 409, ConditionNotMet: 412,
+	NotFound: 404, Duplicate: 409, Conflict: 409, ConditionNotMet: 412,
 	InternalError: 500, NotImplemented: 501, BackendError: 503, ServiceUnavailable: 503,
 }
 

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/millrace-dev/millrace/localbq/internal/clock"
+	"github.com/millrace-dev/millrace/localbq/internal/objects"
 	"github.com/millrace-dev/millrace/localbq/internal/profile"
 	"github.com/millrace-dev/millrace/localbq/internal/query"
 	"github.com/millrace-dev/millrace/localbq/internal/store"
@@ -13,7 +14,9 @@ import (
 // Deps are what the REST face stands on.
 type Deps struct {
 	Store *store.Store
-	Clock clock.Clock
+	// Objects is the Cloud Storage that load jobs read.
+	Objects *objects.Store
+	Clock   clock.Clock
 	// Queries runs statements; nil where the service has no engine, and NoQueries then says why.
 	Queries   query.Engine
 	NoQueries string
