@@ -6,7 +6,7 @@ TOOL   := $(GO) tool -modfile=tools/go.mod
 KILLS  ?= 10
 STORMS ?= 300
 
-.PHONY: help build test lint race crash bench fuzz cover docs ci
+.PHONY: help build test lint race crash clients bench fuzz cover docs ci
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -31,6 +31,9 @@ crash: ## the whole command killed at random instants and started again; jobs in
 	$(GO) test -count=1 -run "^TestKilled" ./cmd/millrace -kills $(KILLS)
 	$(GO) test -count=1 -run "^TestStorms$$" ./bigquery -storms $(STORMS)
 
+clients: ## official clients of other languages, and Go's, against the local BigQuery
+	cd clients && $(GO) vet ./... && $(GO) run .
+
 bench: ## every benchmark, once
 	$(GO) test -run '^$$' -bench . -benchmem ./...
 
@@ -42,4 +45,4 @@ fuzz: ## each fuzz test for a minute
 docs: ## the pages that are drawn from the code
 	$(GO) test ./internal/arch -rewrite
 
-ci: test lint race crash ## what CI runs
+ci: test lint race crash clients ## what CI runs

@@ -1,0 +1,259 @@
+// Command go runs the official Go clients against a local BigQuery, unmodified. There is one function for each step of the
+// suite.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/big"
+	"net/http"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"cloud.google.com/go/bigquery"
+	bqstorage "cloud.google.com/go/bigquery/storage/apiv1"
+	"cloud.google.com/go/bigquery/storage/apiv1/storagepb"
+	"cloud.google.com/go/bigquery/storage/managedwriter"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+	"github.com/twmb/avro"
+	"google.golang.org/api/googleapi"
+	"google.golang.org/api/option"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+)
+
+var (
+	project = os.Getenv("LOCAL_PROJECT")
+	dataset = os.Getenv("LOCAL_DATASET")
+	path    = managedwriter.TableParentFromParts(project, dataset, "orders")
+	placed  = time.Date(2026, 1, 2, 3, 4, 5, 678901000, time.UTC)
+)
+
+// clients are the official clients, as the steps use them.
+type clients struct {
+	bq     *bigquery.Client
+	writer *managedwriter.Client
+	reader *bqstorage.BigQueryReadClient
+}
+
+// open shows how Go is pointed at the local service.
+func open(ctx context.Context) (c clients, err error) {
+	rest := []option.ClientOption{
+		option.WithEndpoint("http://" + os.Getenv("LOCAL_REST")),
+		option.WithoutAuthentication(),
+	}
+	rpc := []option.ClientOption{
+		option.WithEndpoint(os.Getenv("LOCAL_GRPC")),
+		option.WithoutAuthentication(),
+		option.WithGRPCDialOption(grpc.WithTransportCredentials(insecure.NewCredentials())),
+	}
+	if c.bq, err = bigquery.NewClient(ctx, project, rest...); err != nil {
+		return c, err
+	}
+	if err = c.bq.EnableStorageReadClient(ctx, rpc...); err != nil {
+		return c, err
+	}
+	if c.writer, err = managedwriter.NewClient(ctx, project, rpc...); err != nil {
+		return c, err
+	}
+	c.reader, err = bqstorage.NewBigQueryReadClient(ctx, rpc...)
+	return c, err
+}
+
+func main() {
+	ctx := context.Background()
+	c, err := open(ctx)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	for _, step := range []struct {
+		name string
+		run  func(context.Context) error
+	}{
+		{"create", c.create},
+		{"default stream", c.writeDefault},
+		{"read Avro", c.readAvro},
+		{"read Arrow", c.readArrow},
+		{"query", c.query},
+		{"delete", c.delete},
+	} {
+		result := "ok"
+		if err := step.run(ctx); err != nil {
+			result = strings.Join(strings.Fields(err.Error()), " ")
+		}
+		fmt.Printf("%s\t%s\n", step.name, result)
+	}
+}
+
+func want(what string, got, expected any) error {
+	if !reflect.DeepEqual(got, expected) {
+		return fmt.Errorf("%s: got %v, want %v", what, got, expected)
+	}
+	return nil
+}
+
+// stored checks how many orders begin with a prefix.
+func (c clients) stored(ctx context.Context, what, prefix string, expected int64) error {
+	q := c.bq.Query(fmt.Sprintf("SELECT COUNT(*) AS n FROM `%s.orders` WHERE STARTS_WITH(sku, @prefix)", dataset))
+	q.Parameters = []bigquery.QueryParameter{{Name: "prefix", Value: prefix}}
+	it, err := q.Read(ctx)
+	if err != nil {
+		return err
+	}
+	var row struct{ N int64 }
+	if err := it.Next(&row); err != nil {
+		return err
+	}
+	return want(what, row.N, expected)
+}
+
+func (c clients) create(ctx context.Context) error {
+	if err := c.bq.Dataset(dataset).Create(ctx, nil); err != nil {
+		return err
+	}
+	schema := bigquery.Schema{
+		{Name: "sku", Type: bigquery.StringFieldType, Required: true},
+		{Name: "count", Type: bigquery.IntegerFieldType},
+		{Name: "price", Type: bigquery.NumericFieldType},
+		{Name: "placed", Type: bigquery.TimestampFieldType},
+	}
+	table := c.bq.Dataset(dataset).Table("orders")
+	if err := table.Create(ctx, &bigquery.TableMetadata{Schema: schema}); err != nil {
+		return err
+	}
+	got, err := table.Metadata(ctx)
+	if err != nil {
+		return err
+	}
+	return want("schema", got.Schema, schema)
+}
+
+func (c clients) delete(ctx context.Context) error {
+	table := c.bq.Dataset(dataset).Table("orders")
+	if err := table.Delete(ctx); err != nil {
+		return err
+	}
+	_, err := table.Metadata(ctx)
+	if gone := (*googleapi.Error)(nil); !errors.As(err, &gone) || gone.Code != http.StatusNotFound {
+		return fmt.Errorf("a deleted table: got %v, want 404", err)
+	}
+	return c.bq.Dataset(dataset).DeleteWithContents(ctx)
+}
+
+func (c clients) query(ctx context.Context) error {
+	q := c.bq.Query(fmt.Sprintf("SELECT SUM(count) AS n, MAX(price) AS price, MAX(placed) AS placed FROM `%s.orders` WHERE sku LIKE @like", dataset))
+	q.Parameters = []bigquery.QueryParameter{{Name: "like", Value: "default-%"}}
+	it, err := q.Read(ctx)
+	if err != nil {
+		return err
+	}
+	var row struct {
+		N      int64
+		Price  *big.Rat
+		Placed time.Time
+	}
+	if err := it.Next(&row); err != nil {
+		return err
+	}
+	return want("result", fmt.Sprint(row.N, row.Price.FloatString(1), row.Placed), fmt.Sprint(10, "2.5", placed))
+}
+
+var defaults = []string{"default-1 1", "default-2 2", "default-3 3", "default-4 4"}
+
+func (c clients) readAvro(ctx context.Context) error {
+	session, err := c.reader.CreateReadSession(ctx, &storagepb.CreateReadSessionRequest{
+		Parent: "projects/" + project,
+		ReadSession: &storagepb.ReadSession{
+			Table:      path,
+			DataFormat: storagepb.DataFormat_AVRO,
+			ReadOptions: &storagepb.ReadSession_TableReadOptions{
+				SelectedFields: []string{"sku", "count"},
+				RowRestriction: "STARTS_WITH(sku, 'default-')",
+			},
+		},
+		MaxStreamCount: 2,
+	})
+	if err != nil {
+		return err
+	}
+	schema, err := avro.Parse(session.GetAvroSchema().GetSchema())
+	if err != nil {
+		return err
+	}
+	var found []string
+	for _, s := range session.GetStreams() {
+		rows, err := c.streamRows(ctx, s.GetName(), schema)
+		if err != nil {
+			return err
+		}
+		found = append(found, rows...)
+	}
+	slices.Sort(found)
+	return want("rows", found, defaults)
+}
+
+func (c clients) streamRows(ctx context.Context, name string, schema *avro.Schema) (found []string, err error) {
+	call, err := c.reader.ReadRows(ctx, &storagepb.ReadRowsRequest{ReadStream: name})
+	if err != nil {
+		return nil, err
+	}
+	for {
+		block, err := call.Recv()
+		if errors.Is(err, io.EOF) {
+			return found, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		for rest := block.GetAvroRows().GetSerializedBinaryRows(); len(rest) > 0; {
+			var row struct {
+				SKU   string `avro:"sku"`
+				Count *int64 `avro:"count"`
+			}
+			if rest, err = schema.Decode(rest, &row); err != nil {
+				return nil, err
+			}
+			found = append(found, fmt.Sprint(row.SKU, " ", *row.Count))
+		}
+	}
+}
+
+// readArrow lets the client read a query's result over the Storage Read API.
+func (c clients) readArrow(ctx context.Context) error {
+	job, err := c.bq.Query(fmt.Sprintf("SELECT sku, count FROM `%s.orders` WHERE STARTS_WITH(sku, 'default-')", dataset)).Run(ctx)
+	if err != nil {
+		return err
+	}
+	rows, err := job.Read(ctx)
+	if err != nil {
+		return err
+	}
+	batches, err := rows.ArrowIterator()
+	if err != nil {
+		return err
+	}
+	batch, err := ipc.NewReader(bigquery.NewArrowIteratorReader(batches))
+	if err != nil {
+		return err
+	}
+	defer batch.Release()
+	var found []string
+	for batch.Next() {
+		sku, count := batch.RecordBatch().Column(0).(*array.String), batch.RecordBatch().Column(1).(*array.Int64)
+		for i := range sku.Len() {
+			found = append(found, fmt.Sprint(sku.Value(i), " ", count.Value(i)))
+		}
+	}
+	if err := batch.Err(); err != nil {
+		return err
+	}
+	slices.Sort(found)
+	return want("rows", found, defaults)
+}
