@@ -44,6 +44,7 @@ var clients = []client{
 		install: [][]string{{"python3", "-m", "venv", "../../.clients/python"},
 			{"../../.clients/python/bin/pip", "install", "--quiet", "--disable-pip-version-check", "--requirement", "requirements.txt"}},
 		run: []string{"../../.clients/python/bin/python", "orders.py"}},
+	{name: "node", dir: "node", install: [][]string{{"npm", "ci", "--prefer-offline", "--no-progress"}}, run: []string{"node", "orders.mjs"}},
 }
 
 // installTime and runTime bound what one client takes.

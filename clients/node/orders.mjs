@@ -1,0 +1,166 @@
+// Official Node clients against a local BigQuery, unmodified. One function for each step of the suite.
+
+import assert from 'node:assert/strict';
+import {BigQuery} from '@google-cloud/bigquery';
+import {adapt, managedwriter, BigQueryReadClient, ReadClient} from '@google-cloud/bigquery-storage';
+import {credentials} from '@grpc/grpc-js';
+import avro from 'avsc';
+import {PassThroughClient} from 'google-auth-library';
+
+const {LOCAL_REST, LOCAL_GRPC, LOCAL_PROJECT: projectId, LOCAL_DATASET: datasetId} = process.env;
+const path = `projects/${projectId}/datasets/${datasetId}/tables/orders`;
+
+// How Node is pointed at the local service.
+const authClient = new PassThroughClient();
+const bigquery = new BigQuery({projectId, apiEndpoint: `http://${LOCAL_REST}`, authClient});
+const [servicePath, port] = LOCAL_GRPC.split(':');
+const rpc = {projectId, servicePath, port: Number(port), sslCreds: credentials.createInsecure(), authClient};
+const writer = new managedwriter.WriterClient(rpc);
+const reader = new BigQueryReadClient(rpc);
+
+const schema = [
+  {name: 'sku', type: 'STRING', mode: 'REQUIRED'},
+  {name: 'count', type: 'INTEGER'},
+  {name: 'price', type: 'NUMERIC'},
+  {name: 'placed', type: 'TIMESTAMP'},
+];
+const placed = new Date('2026-01-02T03:04:05.678Z');
+
+// How many orders begin with a prefix.
+async function stored(prefix) {
+  const query = `SELECT COUNT(*) AS n FROM \`${datasetId}.orders\` WHERE STARTS_WITH(sku, @prefix)`;
+  const [rows] = await bigquery.query({query, params: {prefix}});
+  return rows[0].n;
+}
+
+async function create() {
+  await bigquery.createDataset(datasetId);
+  await bigquery.dataset(datasetId).createTable('orders', {schema});
+  const [table] = await bigquery.dataset(datasetId).table('orders').getMetadata();
+  assert.deepEqual(table.schema.fields.map(f => f.name), ['sku', 'count', 'price', 'placed']);
+  const [tables] = await bigquery.dataset(datasetId).getTables();
+  assert.deepEqual(tables.map(t => t.id), ['orders']);
+}
+
+// A stream and a writer of JSON on it.
+async function open(stream) {
+  const connection = await writer.createStreamConnection({...stream, destinationTable: path});
+  const storageSchema = adapt.convertBigQuerySchemaToStorageTableSchema({fields: schema});
+  const protoDescriptor = adapt.convertStorageSchemaToProto2Descriptor(storageSchema, 'root');
+  return {connection, rows: new managedwriter.JSONWriter({connection, protoDescriptor})};
+}
+
+// The orders prefix-first, prefix-first+1, …
+const orders = (prefix, first, count) =>
+  Array.from({length: count}, (_, i) => ({sku: `${prefix}-${first + i}`, count: first + i, price: '2.5', placed}));
+
+async function writeDefault() {
+  const {connection, rows} = await open({streamId: managedwriter.DefaultStream});
+  for (const first of [1, 3]) {
+    await rows.appendRows(orders('default', first, 2)).getResult();
+  }
+  connection.close();
+  assert.equal(await stored('default-'), 4);
+}
+
+async function writeCommitted() {
+  const {connection, rows} = await open({streamType: managedwriter.CommittedStream});
+  for (const [offset, count] of [[0, 1], [1, 2], [3, 1]]) {
+    const answer = await rows.appendRows(orders('committed', offset + 1, count), offset).getResult();
+    assert.equal(Number(answer.appendResult.offset.value), offset);
+  }
+  connection.close();
+  assert.equal(await stored('committed-'), 4);
+}
+
+async function writeBuffered() {
+  const {connection, rows} = await open({streamType: managedwriter.BufferedStream});
+  await rows.appendRows(orders('buffered', 1, 4)).getResult();
+  assert.equal(await stored('buffered-'), 0);
+  const flushed = await connection.flushRows({offset: 2});
+  assert.equal(Number(flushed.offset), 2);
+  connection.close();
+  assert.equal(await stored('buffered-'), 3);
+}
+
+async function writePending() {
+  const {connection, rows} = await open({streamType: managedwriter.PendingStream});
+  await rows.appendRows(orders('pending', 1, 4)).getResult();
+  const {rowCount} = await connection.finalize();
+  assert.equal(Number(rowCount), 4);
+  connection.close();
+  assert.equal(await stored('pending-'), 0);
+  const answer = await writer.batchCommitWriteStream({parent: path, writeStreams: [connection.getStreamId()]});
+  assert.deepEqual(answer.streamErrors, []);
+  assert.equal(await stored('pending-'), 4);
+}
+
+const defaults = [1, 2, 3, 4].map(i => `default-${i} ${i}`);
+
+async function readAvro() {
+  const [session] = await reader.createReadSession({
+    parent: `projects/${projectId}`,
+    readSession: {
+      table: path,
+      dataFormat: 'AVRO',
+      readOptions: {selectedFields: ['sku', 'count'], rowRestriction: "STARTS_WITH(sku, 'default-')"},
+    },
+    maxStreamCount: 2,
+  });
+  const type = avro.Type.forSchema(JSON.parse(session.avroSchema.schema));
+  const found = [];
+  for (const {name} of session.streams) {
+    for await (const {avroRows} of reader.readRows({readStream: name})) {
+      const block = Buffer.from(avroRows.serializedBinaryRows);
+      for (let position = 0; position < block.length; ) {
+        const {value, offset} = type.decode(block, position);
+        found.push(`${value.sku} ${value.count.long ?? value.count}`);
+        position = offset;
+      }
+    }
+  }
+  assert.deepEqual(found.sort(), defaults);
+}
+
+// The client's own table reader speaks Arrow.
+async function readArrow() {
+  const client = new ReadClient(rpc);
+  const table = await client.createTableReader({table: {projectId, datasetId, tableId: 'orders'}});
+  const [rows] = await table.getRows({selectedFields: 'sku,count'});
+  client.close();
+  const found = rows.map(({f: [sku, count]}) => `${sku.v} ${count.v}`).filter(r => r.startsWith('default-'));
+  assert.deepEqual(found.sort(), defaults);
+}
+
+async function query() {
+  const query = `SELECT SUM(count) AS n, MAX(price) AS price, MAX(placed) AS placed
+    FROM \`${datasetId}.orders\` WHERE sku LIKE @like`;
+  const [[row]] = await bigquery.query({query, params: {like: 'default-%'}});
+  assert.equal(row.n, 10);
+  assert.equal(String(row.price), '2.5');
+  assert.equal(new Date(row.placed.value).getTime(), placed.getTime());
+}
+
+async function remove() {
+  const table = bigquery.dataset(datasetId).table('orders');
+  await table.delete();
+  assert.deepEqual(await table.exists(), [false]);
+  await bigquery.dataset(datasetId).delete({force: true});
+  assert.deepEqual(await bigquery.dataset(datasetId).exists(), [false]);
+}
+
+const steps = {
+  'create': create,
+  'default stream': writeDefault,
+  'read Avro': readAvro,
+  'read Arrow': readArrow,
+  'query': query,
+  'delete': remove,
+};
+
+for (const [name, step] of Object.entries(steps)) {
+  const result = await step().then(() => 'ok', e => String(e).split(/\s+/).join(' '));
+  console.log(`${name}\t${result}`);
+}
+writer.close();
+await reader.close();
