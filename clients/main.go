@@ -45,6 +45,10 @@ var clients = []client{
 			{"../../.clients/python/bin/pip", "install", "--quiet", "--disable-pip-version-check", "--requirement", "requirements.txt"}},
 		run: []string{"../../.clients/python/bin/python", "orders.py"}},
 	{name: "node", dir: "node", install: [][]string{{"npm", "ci", "--prefer-offline", "--no-progress"}}, run: []string{"node", "orders.mjs"}},
+	{name: "java", dir: "java",
+		install: [][]string{{"rm", "-rf", "../../.clients/java"},
+			{"mvn", "--quiet", "--batch-mode", "dependency:copy-dependencies", "-DoutputDirectory=../../.clients/java"}},
+		run: []string{"java", "--add-opens=java.base/java.nio=ALL-UNNAMED", "-cp", "../../.clients/java/*", "Orders.java"}},
 }
 
 // installTime and runTime bound what one client takes.
