@@ -212,10 +212,6 @@ func TestConnection(t *testing.T) {
 		call.append(ids.first(t, stream("d.t"), "id: 1"))
 		call.ends(ids.first(t, path("d.t")+"/streams/"+strings.Repeat("Ci", 25), "id: 1"), codes.InvalidArgument, "must not mix")
 	})
-	t.Run("Arrow rows are not implemented", func(t *testing.T) {
-		q := &storagepb.AppendRowsRequest{WriteStream: stream("d.t"), Rows: &storagepb.AppendRowsRequest_ArrowRows{ArrowRows: &storagepb.AppendRowsRequest_ArrowData{}}}
-		connect(t, c).ends(q, codes.Unimplemented, "arrow_rows")
-	})
 	t.Run("a trace id of 257 bytes", func(t *testing.T) {
 		q := ids.first(t, stream("d.t"), "id: 1")
 		q.TraceId = strings.Repeat("x", 257)

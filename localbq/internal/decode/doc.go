@@ -5,6 +5,9 @@
 // one connection and one definition of the table. Where a row is bad the whole request is: Decode reports the bad rows,
 // and nothing comes out.
 //
+// CompileArrow does the same for a writer's Arrow schema; rows are then taken from the columns of a batch, under the same
+// checks.
+//
 // A plan is a tree, one node per struct column. A message is parsed in two steps: the wire is walked once and each
 // column's last value noted (protocol buffers say that the last one wins), then the columns are filled in order, the
 // missing ones with NULL or a default. Elements of repeated columns are the exception: they are appended as they come.

@@ -54,6 +54,7 @@ type Request struct {
 type Plan struct {
 	schema *arrow.Schema
 	root   *node
+	arrow  *arrowNode // of a plan for Arrow rows: what feeds root
 	rows   int
 	clean  bool // no row has been refused since the last Take or Reset
 }
@@ -74,14 +75,8 @@ func Compile(d *descriptorpb.DescriptorProto, table string, s *schema.Schema) (*
 	if err != nil {
 		return nil, err
 	}
-	if len(c.extra) > 0 {
-		return nil, &SchemaError{
-			Message: fmt.Sprintf("Input schema has more fields than BigQuery schema, extra fields: '%s'", strings.Join(c.extra, ",")),
-			Extra:   c.extra,
-		}
-	}
-	if c.absent != "" {
-		return nil, &SchemaError{Message: fmt.Sprintf("The required field %s is missing in the input schema of table %s", c.absent, table)}
+	if err := c.verdict(); err != nil {
+		return nil, err
 	}
 	return &Plan{schema: s.Arrow(), root: root, clean: true}, nil
 }
@@ -90,6 +85,20 @@ type compiler struct {
 	table  string
 	extra  []string
 	absent string // the first REQUIRED column that nothing feeds
+}
+
+// verdict refuses fields without a column, and REQUIRED columns without a field.
+func (c *compiler) verdict() error {
+	switch {
+	case len(c.extra) > 0:
+		return &SchemaError{
+			Message: fmt.Sprintf("Input schema has more fields than BigQuery schema, extra fields: '%s'", strings.Join(c.extra, ",")),
+			Extra:   c.extra,
+		}
+	case c.absent != "":
+		return &SchemaError{Message: fmt.Sprintf("The required field %s is missing in the input schema of table %s", c.absent, c.table)}
+	}
+	return nil
 }
 
 // changeColumns mark rows of change data capture.

@@ -64,6 +64,12 @@ func (d *Decimal) Int(v *big.Int) (*big.Int, error) {
 	return d.fit(new(big.Int).Mul(v, pow10(d.typeScale())), v)
 }
 
+// Scaled takes an integer of a scale not above the type's own.
+func (d *Decimal) Scaled(v *big.Int, scale int64) (*big.Int, error) {
+	v = new(big.Int).Mul(v, pow10(d.typeScale()-scale))
+	return d.fit(v, v)
+}
+
 // Float takes the exact value of a double and rounds it half away from zero.
 func (d *Decimal) Float(v float64) (*big.Int, error) {
 	if math.IsNaN(v) || math.IsInf(v, 0) || math.Abs(v) > 1e39 {

@@ -5,10 +5,7 @@ import (
 	"context"
 
 	"cloud.google.com/go/bigquery/storage/apiv1/storagepb"
-	"github.com/cespare/xxhash/v2"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/types/descriptorpb"
 
 	"github.com/millrace-dev/millrace/localbq/internal/audit"
 	"github.com/millrace-dev/millrace/localbq/internal/decode"
@@ -25,6 +22,7 @@ type connection struct {
 	event             *audit.Event // of the request at hand
 
 	requests int
+	arrow    bool // the first request had Arrow rows
 	traceID  string
 	stream   streamName // of the last request that named one
 	// missing stays in force until a request changes it; columns are for one request (storage.proto).
@@ -34,12 +32,11 @@ type connection struct {
 
 // destination is one table that the connection writes to.
 type destination struct {
-	table      *store.Table
-	descriptor []byte // of the writer schema in force, serialized
-	parsed     *descriptorpb.DescriptorProto
-	plan       *decode.Plan // nil until it is needed, and whenever descriptor or info have changed
-	info       *store.Info  // the definition that the plan is for
-	announced  int          // number of the last definition that the connection has been told of
+	table     *store.Table
+	schema    *writerSchema // in force; nil until one could be read
+	plan      *decode.Plan  // nil until it is needed, and whenever schema or info have changed
+	info      *store.Info   // the definition that the plan is for
+	announced int           // number of the last definition that the connection has been told of
 }
 
 // append carries out one request. It returns the answer without its common parts, or a *failure.
@@ -89,8 +86,8 @@ func (c *connection) checkFields(r *request) error {
 		return invalid(entity, "The connection has written to more than one table: every request must name its write_stream.").ending()
 	case r.arrow && r.proto:
 		return invalid(entity, "A request must not carry both proto_rows and arrow_rows.").ending()
-	case r.arrow:
-		return unimplemented(entity, "arrow_rows").ending()
+	case !first && (r.arrow && !c.arrow || r.proto && c.arrow):
+		return invalid(entity, "A connection must not mix proto_rows and arrow_rows.").ending()
 	case len(r.traceID) > maxTraceID:
 		return invalid(entity, "The trace_id has %d bytes, at most %d are allowed.", len(r.traceID), maxTraceID).ending()
 	}
@@ -105,7 +102,7 @@ func (c *connection) checkFields(r *request) error {
 		c.stream = name
 	}
 	if first {
-		c.traceID = r.traceID
+		c.traceID, c.arrow = r.traceID, r.arrow
 	}
 	if r.missing != storagepb.AppendRowsRequest_MISSING_VALUE_INTERPRETATION_UNSPECIFIED {
 		c.missing = r.missing
@@ -140,19 +137,19 @@ func (c *connection) destination(r *request) (*destination, error) {
 	if d.table != t { // dropped and made again
 		d.table, d.plan, d.announced = t, nil, c.known(t).Number
 	}
-	if r.schemaSent && (d.parsed == nil || !bytes.Equal(d.descriptor, r.descriptor)) {
-		return d, c.adopt(d, r.descriptor)
+	if r.schemaSent && (d.schema == nil || !bytes.Equal(d.schema.bytes, r.descriptor)) {
+		return d, c.adopt(d, r)
 	}
 	return d, nil
 }
 
 // adopt makes a writer schema the one in force for the table.
-func (c *connection) adopt(d *destination, descriptor []byte) error {
-	parsed := &descriptorpb.DescriptorProto{}
-	if err := proto.Unmarshal(descriptor, parsed); err != nil {
-		return invalid(c.stream.full, "Invalid proto schema: the descriptor could not be parsed.")
+func (c *connection) adopt(d *destination, r *request) error {
+	w, err := readWriterSchema(r)
+	if err != nil {
+		return invalid(c.stream.full, "%v", err)
 	}
-	d.descriptor, d.parsed, d.plan = bytes.Clone(descriptor), parsed, nil
+	d.schema, d.plan = w, nil
 	return nil
 }
 
@@ -169,15 +166,13 @@ func (c *connection) write(d *destination, r *request) (*storagepb.AppendRowsRes
 	switch {
 	case r.offset != nil:
 		return nil, invalid(c.stream.full, "The offset must not be set for the default stream.")
-	case len(r.rows) == 0:
-		return nil, invalid(c.stream.full, "The request carries no rows.")
+	case r.count() == 0:
+		return nil, c.noRows(r)
 	}
-	rows := store.Rows{Info: d.info, Count: int64(len(r.rows)), Accounted: true}
+	rows := store.Rows{Info: d.info, Count: r.count(), Accounted: true}
 	if mode := d.table.Mode(); mode != store.ModeNull {
-		c.digest(r)
-		if bad := d.plan.Decode(r.rows, c.decoding(r)); len(bad) > 0 {
-			d.plan.Reset()
-			return nil, c.rowFailure(bad)
+		if err := c.decode(d, r); err != nil {
+			return nil, err
 		}
 		if mode == store.ModeStore {
 			rows.Batches = append(rows.Batches, d.plan.Take())
@@ -199,18 +194,6 @@ func (c *connection) write(d *destination, r *request) (*storagepb.AppendRowsRes
 	}}, nil
 }
 
-// digest notes what the rows are.
-func (c *connection) digest(r *request) {
-	if !c.server.Watch.Audit.Digests() {
-		return
-	}
-	digests := make(audit.Digests, len(r.rows))
-	for i, row := range r.rows {
-		digests[i] = xxhash.Sum64(row)
-	}
-	c.event.Update(func(a *audit.Record) { a.Digests = digests })
-}
-
 func (c *connection) decoding(r *request) decode.Request {
 	return decode.Request{
 		Missing: interpretation(c.missing), Columns: r.columns, Now: c.server.Clock.Now(),
@@ -220,7 +203,7 @@ func (c *connection) decoding(r *request) decode.Request {
 
 // plan sees to a decode plan for the definition that has reached the connection.
 func (c *connection) plan(d *destination) error {
-	if d.parsed == nil {
+	if d.schema == nil {
 		return invalid(c.stream.full, "The connection has no valid writer schema for this table.")
 	}
 	info := c.known(d.table)
@@ -228,7 +211,7 @@ func (c *connection) plan(d *destination) error {
 		return nil
 	}
 	d.plan = nil
-	plan, err := decode.Compile(d.parsed, info.Ref.Table, info.Schema)
+	plan, err := d.schema.compile(info)
 	if err != nil {
 		return c.schemaFailure(err)
 	}

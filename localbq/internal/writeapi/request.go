@@ -18,11 +18,13 @@ type request struct {
 
 	stream     string
 	offset     *int64
-	descriptor []byte // serialized DescriptorProto; nil when the request carries no writer schema
+	descriptor []byte // serialized DescriptorProto or Arrow schema; nil when the request carries no writer schema
 	schemaSent bool
-	rows       [][]byte
-	proto      bool // it has a proto_rows field
-	arrow      bool // it has an arrow_rows field
+	rows       [][]byte // proto rows
+	batch      []byte   // Arrow rows: a serialized record batch
+	batchRows  int64    // what the request itself says of their number; 0 is nothing
+	proto      bool     // it has a proto_rows field
+	arrow      bool     // it has an arrow_rows field
 	traceID    string
 	columns    map[string]decode.Missing
 	missing    storagepb.AppendRowsRequest_MissingValueInterpretation
@@ -104,6 +106,7 @@ func (r *request) parse(b []byte) error {
 			return r.parseProtoData(data)
 		case fifthBytes:
 			r.arrow = true
+			return r.parseArrowData(data)
 		case sixthBytes:
 			r.traceID = string(data)
 		case seventhBytes:
@@ -149,6 +152,37 @@ func (r *request) parseWriterSchema(b []byte) error {
 			r.descriptor = data
 		default:
 			r.descriptor = slices.Concat(r.descriptor, data)
+		}
+		return nil
+	})
+}
+
+// parseArrowData takes the schema and the batch, the last of each.
+func (r *request) parseArrowData(b []byte) error {
+	return fields(b, func(tag, _ uint64, data []byte) error {
+		switch tag {
+		case firstBytes:
+			r.schemaSent = true
+			return fields(data, func(tag, _ uint64, data []byte) error {
+				if tag == firstBytes {
+					r.descriptor = data
+				}
+				return nil
+			})
+		case secondBytes:
+			return r.parseBatch(data)
+		}
+		return nil
+	})
+}
+
+func (r *request) parseBatch(b []byte) error {
+	return fields(b, func(tag, bits uint64, data []byte) error {
+		switch tag {
+		case firstBytes:
+			r.batch = data
+		case secondVarint:
+			r.batchRows = int64(bits)
 		}
 		return nil
 	})

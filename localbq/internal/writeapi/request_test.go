@@ -59,6 +59,18 @@ func sameAs(t *testing.T, r *request, want *storagepb.AppendRowsRequest) {
 	}
 }
 
+func sameArrow(t *testing.T, r *request, want *storagepb.AppendRowsRequest) {
+	t.Helper()
+	rows := want.GetArrowRows()
+	//lint:ignore SA1019 it is read, and must be read rightly
+	if count := rows.GetRows().GetRowCount(); r.batchRows != count || !bytes.Equal(r.batch, rows.GetRows().GetSerializedRecordBatch()) {
+		t.Fatalf("batch % x of %d rows, want %v", r.batch, r.batchRows, rows.GetRows())
+	}
+	if r.schemaSent != (rows.GetWriterSchema() != nil) || !bytes.Equal(r.descriptor, rows.GetWriterSchema().GetSerializedSchema()) {
+		t.Fatalf("schema % x, want %v", r.descriptor, rows.GetWriterSchema())
+	}
+}
+
 func nonNil(q *storagepb.AppendRowsRequest) *descriptorpb.DescriptorProto {
 	if d := q.GetProtoRows().GetWriterSchema().GetProtoDescriptor(); d != nil {
 		return d
@@ -109,6 +121,16 @@ func FuzzRequest(f *testing.F) {
 	}
 	f.Add(b)
 	f.Add(protowire.AppendBytes(protowire.AppendTag(nil, 4, protowire.BytesType), protowire.AppendBytes(protowire.AppendTag(nil, 2, protowire.BytesType), []byte("\x0a\x01x"))))
+	arrow := sample()
+	arrow.Rows = &storagepb.AppendRowsRequest_ArrowRows{ArrowRows: &storagepb.AppendRowsRequest_ArrowData{
+		WriterSchema: &storagepb.ArrowSchema{SerializedSchema: []byte("schema")},
+		//lint:ignore SA1019 old writers send row_count
+		Rows: &storagepb.ArrowRecordBatch{SerializedRecordBatch: []byte("batch"), RowCount: 3},
+	}}
+	if b, err = proto.Marshal(arrow); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(b)
 	f.Fuzz(func(t *testing.T, b []byte) {
 		r := &request{}
 		err := r.parse(b)
@@ -119,8 +141,12 @@ func FuzzRequest(f *testing.F) {
 		if err != nil {
 			t.Fatalf("% x: refused, the library says %v", b, want)
 		}
-		if want.GetArrowRows() != nil || r.arrow {
+		if r.arrow && r.proto {
 			return // refused before it matters
+		}
+		if r.arrow {
+			sameArrow(t, r, want)
+			return
 		}
 		sameAs(t, r, want)
 	})

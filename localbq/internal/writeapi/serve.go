@@ -46,7 +46,7 @@ func (c *connection) describe(r *request) fault.Call {
 	}
 	about := fault.Call{
 		Service: "write", Method: "AppendRows", Stream: name, Principal: c.principal, TraceID: c.traceID,
-		Rows: int64(len(r.rows)), Remote: c.remote,
+		Rows: r.count(), Remote: c.remote,
 	}
 	if c.requests == 0 {
 		about.TraceID = r.traceID
