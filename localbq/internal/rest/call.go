@@ -150,7 +150,7 @@ func invalidParam(name, value, want string) error {
 // unsupportedParams refuses parameters that would change the answer.
 func (c *call) unsupportedParams(names ...string) error {
 	for _, name := range names {
-		if c.param(name) != "" {
+		if v := c.param(name); v != "" && v != "false" {
 			return refusal.New(refusal.NotImplemented, "local BigQuery does not implement parameter %s of %s", name, c.method)
 		}
 	}

@@ -93,7 +93,20 @@ func (s *Server) patchDataset(c *call) (any, error) {
 
 // updateDataset replaces everything that is not fixed for a dataset's life.
 func (s *Server) updateDataset(c *call) (any, error) {
-	return s.changeDataset(c, func(_ store.DatasetOptions, body map[string]json.RawMessage) (map[string]json.RawMessage, error) {
+	return s.changeDataset(c, func(o store.DatasetOptions, body map[string]json.RawMessage) (map[string]json.RawMessage, error) {
+		var kept map[string]json.RawMessage
+		if err := recast(optionsResource(o), &kept); err != nil {
+			return nil, err
+		}
+		switch access := kept["access"]; c.param("updateMode") {
+		case "UPDATE_ACL":
+			delete(kept, "access")
+			return kept, merge(kept, body)
+		case "UPDATE_METADATA":
+			if access != nil {
+				body["access"] = access
+			}
+		}
 		return body, nil
 	})
 }
@@ -110,7 +123,10 @@ func (s *Server) changeDataset(c *call, next func(store.DatasetOptions, map[stri
 	if err := datasetFields.check(body, "dataset"); err != nil {
 		return nil, err
 	}
-	body = datasetFields.keep(body)
+	body, err := c.updateMode(datasetFields.keep(body))
+	if err != nil {
+		return nil, err
+	}
 	changed, err := s.Store.UpdateDataset(c.dataset(), c.ifMatch(), func(o *store.DatasetOptions) error {
 		merged, err := next(*o, body)
 		if err != nil {
@@ -134,6 +150,21 @@ func (s *Server) changeDataset(c *call, next func(store.DatasetOptions, map[stri
 		return nil, err
 	}
 	return c.datasetAnswer(changed)
+}
+
+// updateMode is the part of a body that the parameter of that name lets change.
+func (c *call) updateMode(body map[string]json.RawMessage) (map[string]json.RawMessage, error) {
+	switch mode := c.param("updateMode"); mode {
+	case "", "UPDATE_MODE_UNSPECIFIED", "UPDATE_FULL":
+		return body, nil
+	case "UPDATE_METADATA":
+		delete(body, "access")
+		return body, nil
+	case "UPDATE_ACL":
+		return fieldsOf("access", "").keep(body), nil
+	default:
+		return nil, invalidParam("updateMode", mode, "UPDATE_METADATA, UPDATE_ACL or UPDATE_FULL")
+	}
 }
 
 // ifMatch is the etag the client has seen; "" where it does not say.

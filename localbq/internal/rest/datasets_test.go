@@ -127,3 +127,34 @@ func TestOfficialClientDatasets(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+func TestDatasetUpdateModes(t *testing.T) {
+	f := setup(t)
+	f.dataset()
+	const both = `{"description": "x", "access": [{"role": "READER", "userByEmail": "ada@example.com"}]}`
+	patch := func(mode string) answer { return f.do("PATCH", "/projects/p/datasets/d?updateMode="+mode, both) }
+	if a := patch("UPDATE_METADATA").ok(); a.at("description") != "x" || a.at("access") != nil {
+		t.Errorf("metadata alone: %s", a.raw)
+	}
+	f.do("PATCH", "/projects/p/datasets/d", `{"description": null}`).ok()
+	if a := patch("UPDATE_ACL").ok(); a.at("description") != nil || a.at("access") == nil {
+		t.Errorf("access alone: %s", a.raw)
+	}
+	if a := f.do("PUT", "/projects/p/datasets/d?updateMode=UPDATE_METADATA", `{"description": "y"}`).ok(); a.at("description") != "y" || a.at("access") == nil {
+		t.Errorf("an update of metadata: %s", a.raw)
+	}
+	if a := f.do("PUT", "/projects/p/datasets/d?updateMode=UPDATE_ACL", `{"access": []}`).ok(); a.at("description") != "y" {
+		t.Errorf("an update of access: %s", a.raw)
+	}
+	patch("SOME").refused(400, "invalid", "Invalid value 'SOME' for parameter updateMode: expected UPDATE_METADATA, UPDATE_ACL or UPDATE_FULL")
+}
+
+func TestPatchWithoutSchema(t *testing.T) {
+	f := setup(t)
+	f.dataset()
+	f.do("POST", "/projects/p/datasets/d/tables", `{"tableReference": {"tableId": "t"}, "schema": {"fields": [{"name": "a", "type": "INTEGER"}]}}`).ok()
+	a := f.do("PATCH", "/projects/p/datasets/d/tables/t?autodetect_schema=false", `{"schema": null, "description": "x", "labels": {}}`).ok()
+	if a.at("description") != "x" || a.at("schema") == nil {
+		t.Error(a.raw)
+	}
+}

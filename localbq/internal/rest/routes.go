@@ -10,8 +10,14 @@ import (
 // handler answers one method of the API: a resource to be written as JSON, or nil for none.
 type handler func(*call) (any, error)
 
-// route says which path is which method (BigQuery v2 discovery document).
-func (s *Server) route() {
+// served is one method of the API that is answered.
+type served struct {
+	verb, path, name string
+	handle           handler
+}
+
+// methods says which path is which method (BigQuery v2 discovery document).
+func (s *Server) methods() []served {
 	const (
 		dataset = "/projects/{project}/datasets/{dataset}"
 		tables  = dataset + "/tables"
@@ -20,10 +26,7 @@ func (s *Server) route() {
 		job     = jobs + "/{job}"
 		queries = "/projects/{project}/queries"
 	)
-	for _, m := range []struct {
-		verb, path, name string
-		handle           handler
-	}{
+	return []served{
 		{"GET", "/projects", "projects.list", s.listProjects},
 		{"GET", "/projects/{project}/serviceAccount", "projects.getServiceAccount", s.serviceAccount},
 
@@ -53,7 +56,15 @@ func (s *Server) route() {
 		{"GET", dataset + "/models", "models.list", s.listNothing("", "models")},
 		{"GET", dataset + "/routines", "routines.list", s.listNothing("", "routines")},
 		{"GET", table + "/rowAccessPolicies", "rowAccessPolicies.list", s.listNothing("", "rowAccessPolicies")},
-	} {
+	}
+}
+
+func (s *Server) route() {
+	const (
+		dataset = "/projects/{project}/datasets/{dataset}"
+		table   = dataset + "/tables/{table}"
+	)
+	for _, m := range s.methods() {
 		s.mux.HandleFunc(m.verb+" "+m.path, s.serve(m.name, m.handle))
 	}
 	for _, m := range []struct{ verb, path, name string }{
@@ -69,11 +80,11 @@ func (s *Server) route() {
 		{"GET", table + "/rowAccessPolicies/{policy}", "rowAccessPolicies.get"},
 		{"PUT", table + "/rowAccessPolicies/{policy}", "rowAccessPolicies.update"},
 		{"DELETE", table + "/rowAccessPolicies/{policy}", "rowAccessPolicies.delete"},
-		{"GET", "/discovery/v1/apis/bigquery/v2/rest", "the discovery document"},
-		{"GET", "/$discovery/rest", "the discovery document"},
 	} {
 		s.mux.HandleFunc(m.verb+" "+m.path, s.serve(m.name, s.notImplemented))
 	}
+	s.mux.HandleFunc("GET /discovery/v1/apis/bigquery/v2/rest", s.serve("discovery.apis.getRest", s.describe))
+	s.mux.HandleFunc("GET /$discovery/rest", s.serve("discovery.apis.getRest", s.describe))
 	// Methods spelt after a colon, {table}:setIamPolicy and the like, which ServeMux takes for a part of the name.
 	s.mux.HandleFunc("POST "+dataset, s.serve("datasets", s.customDataset))
 	s.mux.HandleFunc("POST "+table, s.serve("tables", s.customTable))

@@ -74,6 +74,9 @@ func (s *Server) patchTable(c *call) (any, error) {
 		if err := recast(definitionResource(d), &next); err != nil {
 			return nil, err
 		}
+		if string(body["schema"]) == "null" { // a table does not lose its columns; bq sends this with every patch
+			delete(body, "schema")
+		}
 		return next, merge(next, body, "labels", "timePartitioning", "view", "materializedView")
 	})
 }
