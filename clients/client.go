@@ -10,26 +10,31 @@ import (
 	"time"
 )
 
-// results installs a client and runs its program. There is one result for each step: "ok", or what is wrong.
+// results installs a client and runs its program. There is one result for each of the client's steps: "ok", or what is wrong.
 func (c client) results(ctx context.Context, s *service) map[string]string {
-	for _, command := range c.install {
-		if _, err := c.command(ctx, installTime, nil, command); err != nil {
-			return all(fmt.Sprintf("not installed: %v", err))
+	found, err := c.reported(ctx, s)
+	for name := range found {
+		if !slices.ContainsFunc(steps, func(s step) bool { return s.name == name && s.of(c.name) }) {
+			found[name] = "not a step of this client"
 		}
 	}
-	out, err := c.command(ctx, runTime, s.environment("clients_"+c.name), c.run)
-	found := parse(out)
 	for _, step := range steps {
-		if found[step] == "" {
-			found[step] = fmt.Sprintf("not run: %v", err)
-		}
-	}
-	for step := range found {
-		if !slices.Contains(steps, step) {
-			found[step] = "not a step of the suite"
+		if step.of(c.name) && found[step.name] == "" {
+			found[step.name] = fmt.Sprintf("not reported: %v", err)
 		}
 	}
 	return found
+}
+
+// reported are the steps that the client's program says it did.
+func (c client) reported(ctx context.Context, s *service) (map[string]string, error) {
+	for _, command := range c.install {
+		if _, err := c.command(ctx, installTime, nil, command); err != nil {
+			return map[string]string{}, fmt.Errorf("not installed: %w", err)
+		}
+	}
+	out, err := c.command(ctx, runTime, s.environment("clients_"+c.name), c.run)
+	return parse(out), err
 }
 
 // command runs one command to its end and gives what it printed to standard output; an error has the end of what it printed
@@ -59,14 +64,6 @@ func tail(s string) string {
 		s = "…" + s[long:]
 	}
 	return s
-}
-
-func all(result string) map[string]string {
-	found := map[string]string{}
-	for _, step := range steps {
-		found[step] = result
-	}
-	return found
 }
 
 // parse reads what a program printed.

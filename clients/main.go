@@ -20,14 +20,23 @@ import (
 	"time"
 )
 
-// steps are what every client does, in this order.
-var steps = []string{
-	"create",
-	"default stream",
-	"read Avro",
-	"read Arrow",
-	"query",
-	"delete",
+// step is something that clients do with the service.
+type step struct {
+	name string
+	only string // the client that does it, "" for every one
+}
+
+func (s step) of(client string) bool { return s.only == "" || s.only == client }
+
+// steps are what clients do, in this order.
+var steps = []step{
+	{name: "create"},
+	{name: "default stream"},
+	{name: "Arrow rows", only: "python"},
+	{name: "read Avro"},
+	{name: "read Arrow"},
+	{name: "query"},
+	{name: "delete"},
 }
 
 // client is a language with its official clients: how they are installed, and the program that uses them. Commands run in dir.

@@ -58,12 +58,14 @@ func (t *table) print(to io.Writer) (failed int) {
 }
 
 // steps are the suite's, then any that only a program knows.
-func (t *table) steps() []string {
-	all := slices.Clone(steps)
+func (t *table) steps() (all []string) {
+	for _, s := range steps {
+		all = append(all, s.name)
+	}
 	for _, results := range t.results {
-		for step := range results {
-			if !slices.Contains(all, step) {
-				all = append(all, step)
+		for name := range results {
+			if !slices.Contains(all, name) {
+				all = append(all, name)
 			}
 		}
 	}

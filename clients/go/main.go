@@ -19,6 +19,7 @@ import (
 	bqstorage "cloud.google.com/go/bigquery/storage/apiv1"
 	"cloud.google.com/go/bigquery/storage/apiv1/storagepb"
 	"cloud.google.com/go/bigquery/storage/managedwriter"
+	"cloud.google.com/go/storage"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 	"github.com/twmb/avro"
@@ -37,9 +38,10 @@ var (
 
 // clients are the official clients, as the steps use them.
 type clients struct {
-	bq     *bigquery.Client
-	writer *managedwriter.Client
-	reader *bqstorage.BigQueryReadClient
+	bq      *bigquery.Client
+	writer  *managedwriter.Client
+	reader  *bqstorage.BigQueryReadClient
+	objects *storage.Client
 }
 
 // open shows how Go is pointed at the local service.
@@ -62,7 +64,13 @@ func open(ctx context.Context) (c clients, err error) {
 	if c.writer, err = managedwriter.NewClient(ctx, project, rpc...); err != nil {
 		return c, err
 	}
-	c.reader, err = bqstorage.NewBigQueryReadClient(ctx, rpc...)
+	if c.reader, err = bqstorage.NewBigQueryReadClient(ctx, rpc...); err != nil {
+		return c, err
+	}
+	if err = os.Setenv("STORAGE_EMULATOR_HOST", os.Getenv("LOCAL_STORAGE")); err != nil {
+		return c, err
+	}
+	c.objects, err = storage.NewClient(ctx)
 	return c, err
 }
 
@@ -114,25 +122,26 @@ func (c clients) stored(ctx context.Context, what, prefix string, expected int64
 	return want(what, row.N, expected)
 }
 
+var ordersSchema = bigquery.Schema{
+	{Name: "sku", Type: bigquery.StringFieldType, Required: true},
+	{Name: "count", Type: bigquery.IntegerFieldType},
+	{Name: "price", Type: bigquery.NumericFieldType},
+	{Name: "placed", Type: bigquery.TimestampFieldType},
+}
+
 func (c clients) create(ctx context.Context) error {
 	if err := c.bq.Dataset(dataset).Create(ctx, nil); err != nil {
 		return err
 	}
-	schema := bigquery.Schema{
-		{Name: "sku", Type: bigquery.StringFieldType, Required: true},
-		{Name: "count", Type: bigquery.IntegerFieldType},
-		{Name: "price", Type: bigquery.NumericFieldType},
-		{Name: "placed", Type: bigquery.TimestampFieldType},
-	}
 	table := c.bq.Dataset(dataset).Table("orders")
-	if err := table.Create(ctx, &bigquery.TableMetadata{Schema: schema}); err != nil {
+	if err := table.Create(ctx, &bigquery.TableMetadata{Schema: ordersSchema}); err != nil {
 		return err
 	}
 	got, err := table.Metadata(ctx)
 	if err != nil {
 		return err
 	}
-	return want("schema", got.Schema, schema)
+	return want("schema", got.Schema, ordersSchema)
 }
 
 func (c clients) delete(ctx context.Context) error {

@@ -3,20 +3,32 @@ import com.google.api.gax.grpc.GrpcTransportChannel;
 import com.google.api.gax.rpc.FixedTransportChannelProvider;
 import com.google.api.gax.rpc.TransportChannelProvider;
 import com.google.cloud.NoCredentials;
-import com.google.cloud.bigquery.BigQuery;
+import com.google.cloud.WriteChannel;
 import com.google.cloud.bigquery.BigQuery.DatasetDeleteOption;
+import com.google.cloud.bigquery.BigQuery;
 import com.google.cloud.bigquery.BigQueryOptions;
+import com.google.cloud.bigquery.CopyJobConfiguration;
 import com.google.cloud.bigquery.DatasetId;
 import com.google.cloud.bigquery.DatasetInfo;
+import com.google.cloud.bigquery.ExtractJobConfiguration;
 import com.google.cloud.bigquery.Field;
 import com.google.cloud.bigquery.FieldValueList;
+import com.google.cloud.bigquery.FormatOptions;
+import com.google.cloud.bigquery.InsertAllRequest;
+import com.google.cloud.bigquery.Job;
+import com.google.cloud.bigquery.JobConfiguration;
+import com.google.cloud.bigquery.JobInfo;
+import com.google.cloud.bigquery.JobStatistics;
+import com.google.cloud.bigquery.LoadJobConfiguration;
 import com.google.cloud.bigquery.QueryJobConfiguration;
 import com.google.cloud.bigquery.QueryParameterValue;
 import com.google.cloud.bigquery.Schema;
 import com.google.cloud.bigquery.StandardSQLTypeName;
 import com.google.cloud.bigquery.StandardTableDefinition;
+import com.google.cloud.bigquery.TableDataWriteChannel;
 import com.google.cloud.bigquery.TableId;
 import com.google.cloud.bigquery.TableInfo;
+import com.google.cloud.bigquery.WriteChannelConfiguration;
 import com.google.cloud.bigquery.storage.v1.AppendRowsResponse;
 import com.google.cloud.bigquery.storage.v1.BatchCommitWriteStreamsRequest;
 import com.google.cloud.bigquery.storage.v1.BigQueryReadClient;
@@ -31,26 +43,43 @@ import com.google.cloud.bigquery.storage.v1.ReadRowsRequest;
 import com.google.cloud.bigquery.storage.v1.ReadRowsResponse;
 import com.google.cloud.bigquery.storage.v1.ReadSession;
 import com.google.cloud.bigquery.storage.v1.WriteStream;
+import com.google.cloud.storage.Blob;
+import com.google.cloud.storage.BlobInfo;
+import com.google.cloud.storage.BucketInfo;
+import com.google.cloud.storage.Storage;
+import com.google.cloud.storage.StorageOptions;
 import com.google.protobuf.Int64Value;
 import io.grpc.ManagedChannel;
 import io.grpc.ManagedChannelBuilder;
+import java.io.ByteArrayOutputStream;
 import java.math.BigDecimal;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
 import java.time.Instant;
 import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Random;
+import java.util.Set;
 import org.apache.arrow.memory.RootAllocator;
 import org.apache.arrow.vector.VectorLoader;
 import org.apache.arrow.vector.VectorSchemaRoot;
 import org.apache.arrow.vector.ipc.ReadChannel;
 import org.apache.arrow.vector.ipc.message.MessageSerializer;
 import org.apache.arrow.vector.util.ByteArrayReadableSeekableByteChannel;
+import org.apache.avro.SchemaBuilder;
+import org.apache.avro.file.DataFileReader;
+import org.apache.avro.file.DataFileWriter;
+import org.apache.avro.file.SeekableByteArrayInput;
 import org.apache.avro.generic.GenericDatumReader;
+import org.apache.avro.generic.GenericDatumWriter;
 import org.apache.avro.generic.GenericRecord;
+import org.apache.avro.generic.GenericRecordBuilder;
 import org.apache.avro.io.BinaryDecoder;
 import org.apache.avro.io.DecoderFactory;
 import org.json.JSONArray;
@@ -67,6 +96,7 @@ final class Orders {
   final BigQuery bigquery;
   final BigQueryWriteClient writer;
   final BigQueryReadClient reader;
+  final Storage storage;
 
   /** How Java is pointed at the local service. */
   Orders(ManagedChannel plaintext) throws Exception {
@@ -74,6 +104,13 @@ final class Orders {
         BigQueryOptions.newBuilder()
             .setProjectId(PROJECT)
             .setHost("http://" + System.getenv("LOCAL_REST"))
+            .setCredentials(NoCredentials.getInstance())
+            .build()
+            .getService();
+    storage =
+        StorageOptions.newBuilder()
+            .setProjectId(PROJECT)
+            .setHost("http://" + System.getenv("LOCAL_STORAGE"))
             .setCredentials(NoCredentials.getInstance())
             .build()
             .getService();
@@ -136,15 +173,16 @@ final class Orders {
     return bigquery.query(query).iterateAll().iterator().next().get("n").getLongValue();
   }
 
+  static final Schema SCHEMA =
+      Schema.of(
+          Field.newBuilder("sku", StandardSQLTypeName.STRING).setMode(Field.Mode.REQUIRED).build(),
+          Field.of("count", StandardSQLTypeName.INT64),
+          Field.of("price", StandardSQLTypeName.NUMERIC),
+          Field.of("placed", StandardSQLTypeName.TIMESTAMP));
+
   void create() {
     bigquery.create(DatasetInfo.of(DATASET));
-    Schema schema =
-        Schema.of(
-            Field.newBuilder("sku", StandardSQLTypeName.STRING).setMode(Field.Mode.REQUIRED).build(),
-            Field.of("count", StandardSQLTypeName.INT64),
-            Field.of("price", StandardSQLTypeName.NUMERIC),
-            Field.of("placed", StandardSQLTypeName.TIMESTAMP));
-    bigquery.create(TableInfo.of(TABLE, StandardTableDefinition.of(schema)));
+    bigquery.create(TableInfo.of(TABLE, StandardTableDefinition.of(SCHEMA)));
     List<String> columns = new ArrayList<>();
     for (Field f : bigquery.getTable(TABLE).getDefinition().getSchema().getFields()) {
       columns.add(f.getName());
@@ -295,6 +333,111 @@ final class Orders {
     want("n", row.get("n").getLongValue(), 10L);
     want("price", row.get("price").getNumericValue(), new BigDecimal("2.5"));
     want("placed", row.get("placed").getTimestampInstant(), PLACED);
+  }
+
+  void insertAll() throws Exception {
+    InsertAllRequest.Builder request = InsertAllRequest.newBuilder(TABLE);
+    for (int i = 1; i <= 2; i++) {
+      request.addRow("row" + i, Map.of("sku", "insert-" + i, "count", i, "price", "2.5", "placed", PLACED.toString()));
+    }
+    want("errors", bigquery.insertAll(request.build()).hasErrors(), false);
+    want("errors", bigquery.insertAll(request.build()).hasErrors(), false); // rows are known by their ids
+    want("rows", stored("insert-"), 2L);
+    InsertAllRequest bad = InsertAllRequest.newBuilder(TABLE).addRow(Map.of("sku", "insert-3", "count", "many")).build();
+    want("bad rows", bigquery.insertAll(bad).getInsertErrors().keySet(), Set.of(0L));
+  }
+
+  void dml() throws Exception {
+    String table = "`" + DATASET + ".orders`";
+    Map<String, Long> statements = new LinkedHashMap<>();
+    statements.put("INSERT INTO " + table + " (sku, count) VALUES ('dml-1', 1), ('dml-2', 2)", 2L);
+    statements.put("UPDATE " + table + " SET count = count + 10 WHERE STARTS_WITH(sku, 'dml-')", 2L);
+    statements.put("DELETE FROM " + table + " WHERE sku = 'dml-1'", 1L);
+    for (Map.Entry<String, Long> statement : statements.entrySet()) {
+      Job job = done(QueryJobConfiguration.of(statement.getKey()));
+      JobStatistics.QueryStatistics statistics = job.getStatistics();
+      want(statement.getKey(), statistics.getNumDmlAffectedRows(), statement.getValue());
+    }
+    want("rows", stored("dml-"), 1L);
+  }
+
+  void cloudStorage() throws Exception {
+    storage.create(BucketInfo.of(DATASET));
+    BlobInfo small = BlobInfo.newBuilder(DATASET, "orders.avro").build();
+    byte[] file = avroFile();
+    storage.create(small, file, Storage.BlobTargetOption.doesNotExist());
+    want("object", Arrays.equals(storage.readAllBytes(small.getBlobId()), file), true);
+    byte[] content = new byte[800_000];
+    new Random(1).nextBytes(content);
+    BlobInfo large = BlobInfo.newBuilder(DATASET, "folder/large").build();
+    try (WriteChannel parts = storage.writer(large)) { // an upload in parts that can be resumed
+      parts.setChunkSize(256 * 1024);
+      parts.write(ByteBuffer.wrap(content));
+    }
+    want("large object", Arrays.equals(storage.readAllBytes(large.getBlobId()), content), true);
+    want("deleted", storage.delete(large.getBlobId()), true);
+    List<String> names = new ArrayList<>();
+    storage.list(DATASET).iterateAll().forEach(o -> names.add(o.getName()));
+    want("objects", names, List.of("orders.avro"));
+  }
+
+  /** An Avro file of two orders. */
+  static byte[] avroFile() throws Exception {
+    org.apache.avro.Schema schema =
+        SchemaBuilder.record("Order").fields().requiredString("sku").optionalLong("count").endRecord();
+    ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+    try (DataFileWriter<GenericRecord> file = new DataFileWriter<>(new GenericDatumWriter<>(schema))) {
+      file.create(schema, bytes);
+      file.append(new GenericRecordBuilder(schema).set("sku", "load-0").set("count", 0L).build());
+      file.append(new GenericRecordBuilder(schema).set("sku", "load-1").set("count", 1L).build());
+    }
+    return bytes.toByteArray();
+  }
+
+  /** Runs a job to its end. */
+  Job done(JobConfiguration configuration) throws Exception {
+    Job job = bigquery.create(JobInfo.of(configuration)).waitFor();
+    want("error", job.getStatus().getError(), null);
+    return job;
+  }
+
+  long rowsOf(String table) {
+    return bigquery.getTable(TableId.of(DATASET, table)).getNumRows().longValue();
+  }
+
+  void load() throws Exception {
+    TableId table = TableId.of(DATASET, "loaded");
+    done(LoadJobConfiguration.of(table, "gs://" + DATASET + "/orders.avro", FormatOptions.avro()));
+    want("rows", rowsOf("loaded"), 2L);
+  }
+
+  /** Content is sent along with the job. */
+  void loadFile() throws Exception {
+    WriteChannelConfiguration configuration =
+        WriteChannelConfiguration.newBuilder(TableId.of(DATASET, "from_file"), FormatOptions.json()).setSchema(SCHEMA).build();
+    TableDataWriteChannel content = bigquery.writer(configuration);
+    content.write(ByteBuffer.wrap("{\"sku\": \"file-1\", \"count\": 1}\n".getBytes(StandardCharsets.UTF_8)));
+    content.close();
+    want("error", content.getJob().waitFor().getStatus().getError(), null);
+    want("rows", rowsOf("from_file"), 1L);
+  }
+
+  void copy() throws Exception {
+    done(CopyJobConfiguration.of(TableId.of(DATASET, "copied"), TableId.of(DATASET, "loaded")));
+    want("rows", rowsOf("copied"), 2L);
+  }
+
+  void extract() throws Exception {
+    String to = "gs://" + DATASET + "/out/copied-*.avro";
+    done(ExtractJobConfiguration.newBuilder(TableId.of(DATASET, "copied"), to).setFormat("AVRO").build());
+    List<String> found = new ArrayList<>();
+    for (Blob file : storage.list(DATASET, Storage.BlobListOption.prefix("out/")).iterateAll()) {
+      try (var rows = new DataFileReader<GenericRecord>(new SeekableByteArrayInput(file.getContent()), new GenericDatumReader<>())) {
+        rows.forEach(row -> found.add(row.get("sku") + " " + row.get("count")));
+      }
+    }
+    Collections.sort(found);
+    want("rows", found, List.of("load-0 0", "load-1 1"));
   }
 
   void delete() {

@@ -1,13 +1,17 @@
 // Official Node clients against a local BigQuery, unmodified. One function for each step of the suite.
 
 import assert from 'node:assert/strict';
+import {mkdtemp, writeFile} from 'node:fs/promises';
+import {tmpdir} from 'node:os';
+import {join} from 'node:path';
 import {BigQuery} from '@google-cloud/bigquery';
+import {Storage} from '@google-cloud/storage';
 import {adapt, managedwriter, BigQueryReadClient, ReadClient} from '@google-cloud/bigquery-storage';
 import {credentials} from '@grpc/grpc-js';
 import avro from 'avsc';
 import {PassThroughClient} from 'google-auth-library';
 
-const {LOCAL_REST, LOCAL_GRPC, LOCAL_PROJECT: projectId, LOCAL_DATASET: datasetId} = process.env;
+const {LOCAL_REST, LOCAL_GRPC, LOCAL_STORAGE, LOCAL_PROJECT: projectId, LOCAL_DATASET: datasetId} = process.env;
 const path = `projects/${projectId}/datasets/${datasetId}/tables/orders`;
 
 // How Node is pointed at the local service.
@@ -17,6 +21,7 @@ const [servicePath, port] = LOCAL_GRPC.split(':');
 const rpc = {projectId, servicePath, port: Number(port), sslCreds: credentials.createInsecure(), authClient};
 const writer = new managedwriter.WriterClient(rpc);
 const reader = new BigQueryReadClient(rpc);
+const storage = new Storage({projectId, apiEndpoint: `http://${LOCAL_STORAGE}`});
 
 const schema = [
   {name: 'sku', type: 'STRING', mode: 'REQUIRED'},
@@ -139,6 +144,75 @@ async function query() {
   assert.equal(row.n, 10);
   assert.equal(String(row.price), '2.5');
   assert.equal(new Date(row.placed.value).getTime(), placed.getTime());
+}
+
+async function insertAll() {
+  const orders = bigquery.dataset(datasetId).table('orders');
+  const rows = [1, 2].map(i => ({insertId: `row${i}`, json: {sku: `insert-${i}`, count: i, price: '2.5', placed}}));
+  await orders.insert(rows, {raw: true});
+  await orders.insert(rows, {raw: true}); // rows are known by their ids
+  assert.equal(await stored('insert-'), 2);
+  await assert.rejects(orders.insert([{sku: 'insert-3', count: 'many'}]), {name: 'PartialFailureError'});
+}
+
+async function dml() {
+  const table = `\`${datasetId}.orders\``;
+  for (const [query, affected] of [
+    [`INSERT INTO ${table} (sku, count) VALUES ('dml-1', 1), ('dml-2', 2)`, '2'],
+    [`UPDATE ${table} SET count = count + 10 WHERE STARTS_WITH(sku, 'dml-')`, '2'],
+    [`DELETE FROM ${table} WHERE sku = 'dml-1'`, '1'],
+  ]) {
+    const [job] = await bigquery.createQueryJob({query});
+    await job.getQueryResults();
+    const [{statistics}] = await job.getMetadata();
+    assert.equal(statistics.query.numDmlAffectedRows, affected, query);
+  }
+  assert.equal(await stored('dml-'), 1);
+}
+
+const csv = 'load-0,0,2.5,2026-01-02T03:04:05Z\nload-1,1,2.5,2026-01-02T03:04:05Z\n';
+
+async function cloudStorage() {
+  const [bucket] = await storage.createBucket(datasetId);
+  await bucket.file('orders.csv').save(csv, {resumable: false, preconditionOpts: {ifGenerationMatch: 0}});
+  assert.equal(String((await bucket.file('orders.csv').download())[0]), csv);
+  const content = Buffer.alloc(800_000, 'content');
+  const large = bucket.file('folder/large');
+  await large.save(content, {resumable: true, chunkSize: 256 * 1024}); // in parts that can be resumed
+  assert.ok(content.equals((await large.download())[0]));
+  await large.delete();
+  const [files] = await bucket.getFiles();
+  assert.deepEqual(files.map(f => f.name), ['orders.csv']);
+}
+
+const rowsOf = async table => (await bigquery.dataset(datasetId).table(table).getMetadata())[0].numRows;
+
+async function load() {
+  const source = storage.bucket(datasetId).file('orders.csv');
+  await bigquery.dataset(datasetId).table('loaded').load(source, {sourceFormat: 'CSV', schema: {fields: schema}});
+  assert.equal(await rowsOf('loaded'), '2');
+}
+
+// A file of this machine is sent along with the job.
+async function loadFile() {
+  const file = join(await mkdtemp(join(tmpdir(), 'orders-')), 'orders.json');
+  await writeFile(file, '{"sku": "file-1", "count": 1}\n');
+  const options = {sourceFormat: 'NEWLINE_DELIMITED_JSON', schema: {fields: schema}};
+  await bigquery.dataset(datasetId).table('from_file').load(file, options);
+  assert.equal(await rowsOf('from_file'), '1');
+}
+
+async function copy() {
+  await bigquery.dataset(datasetId).table('loaded').copy(bigquery.dataset(datasetId).table('copied'));
+  assert.equal(await rowsOf('copied'), '2');
+}
+
+async function extract() {
+  const to = storage.bucket(datasetId).file('out/copied.csv');
+  await bigquery.dataset(datasetId).table('copied').extract(to, {format: 'CSV'});
+  const lines = String((await to.download())[0]).trim().split('\n');
+  assert.equal(lines[0], 'sku,count,price,placed');
+  assert.deepEqual(lines.slice(1).map(l => l.split(',')[0]).sort(), ['load-0', 'load-1']);
 }
 
 async function remove() {

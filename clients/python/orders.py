@@ -3,22 +3,26 @@
 import datetime
 import decimal
 import io
+import json
 import os
-import sys
 
 import grpc
+import pyarrow
+import pyarrow.parquet
 from google.api_core.client_options import ClientOptions
 from google.api_core.exceptions import NotFound
 from google.auth.credentials import AnonymousCredentials
-from google.cloud import bigquery, bigquery_storage_v1
+from google.cloud import bigquery, bigquery_storage_v1, storage
 from google.cloud.bigquery_storage_v1 import types
 from google.cloud.bigquery_storage_v1.services.big_query_read.transports import BigQueryReadGrpcTransport
 from google.cloud.bigquery_storage_v1.services.big_query_write.transports import BigQueryWriteGrpcTransport
 from google.cloud.bigquery_storage_v1.writer import AppendRowsStream
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+from googleapiclient import discovery
 
-REST, GRPC = os.environ["LOCAL_REST"], os.environ["LOCAL_GRPC"]
+REST, GRPC, STORAGE = os.environ["LOCAL_REST"], os.environ["LOCAL_GRPC"], os.environ["LOCAL_STORAGE"]
 PROJECT, DATASET = os.environ["LOCAL_PROJECT"], os.environ["LOCAL_DATASET"]
+BUCKET = DATASET
 TABLE = f"projects/{PROJECT}/datasets/{DATASET}/tables/orders"
 
 # How Python is pointed at the local service.
@@ -30,6 +34,11 @@ client = bigquery.Client(
 channel = grpc.insecure_channel(GRPC)
 writer = bigquery_storage_v1.BigQueryWriteClient(transport=BigQueryWriteGrpcTransport(channel=channel))
 reader = bigquery_storage_v1.BigQueryReadClient(transport=BigQueryReadGrpcTransport(channel=channel))
+objects = storage.Client(
+    project=PROJECT,
+    credentials=AnonymousCredentials(),
+    client_options=ClientOptions(api_endpoint=f"http://{STORAGE}"),
+)
 
 SCHEMA = [
     bigquery.SchemaField("sku", "STRING", mode="REQUIRED"),
@@ -174,6 +183,107 @@ def query():
     want("result as Arrow", arrow.to_pylist(), [{"n": 10, "price": decimal.Decimal("2.5"), "placed": PLACED}])
 
 
+def write_arrow():
+    batch = pyarrow.RecordBatch.from_pylist(
+        [{"sku": f"arrow-{i}", "count": i, "price": decimal.Decimal("2.5"), "placed": PLACED} for i in (1, 2)],
+        pyarrow.schema([("sku", pyarrow.utf8()), ("count", pyarrow.int64()), ("price", pyarrow.decimal128(38, 9)),
+                        ("placed", pyarrow.timestamp("us", "UTC"))]))
+    first = types.AppendRowsRequest(write_stream=f"{TABLE}/streams/_default")
+    first.arrow_rows.writer_schema.serialized_schema = batch.schema.serialize().to_pybytes()
+    stream = AppendRowsStream(writer, first)
+    request = types.AppendRowsRequest()
+    request.arrow_rows.rows.serialized_record_batch = batch.serialize().to_pybytes()
+    stream.send(request).result(timeout=30)
+    stream.close()
+    want("rows", stored("arrow-"), 2)
+
+
+def insert_all():
+    orders = [{"sku": f"insert-{i}", "count": i, "price": "2.5", "placed": PLACED.isoformat()} for i in (1, 2)]
+    for _ in range(2):  # the second time, rows are known by their ids
+        want("errors", client.insert_rows_json(f"{DATASET}.orders", orders, row_ids=["first", "second"]), [])
+    want("rows", stored("insert-"), 2)
+    errors = client.insert_rows_json(f"{DATASET}.orders", [{"sku": "insert-3", "count": "many"}])
+    want("reasons", [(e["index"], e["errors"][0]["reason"]) for e in errors], [(0, "invalid")])
+
+
+def dml():
+    table = f"`{DATASET}.orders`"
+    for sql, affected in (
+        (f"INSERT INTO {table} (sku, count) VALUES ('dml-1', 1), ('dml-2', 2)", 2),
+        (f"UPDATE {table} SET count = count + 10 WHERE STARTS_WITH(sku, 'dml-')", 2),
+        (f"""MERGE {table} AS t USING (SELECT 'dml-2' AS sku UNION ALL SELECT 'dml-3') AS n ON t.sku = n.sku
+             WHEN MATCHED THEN UPDATE SET count = 0
+             WHEN NOT MATCHED THEN INSERT (sku, count) VALUES (n.sku, 3)""", 2),
+        (f"DELETE FROM {table} WHERE sku = 'dml-1'", 1),
+    ):
+        job = client.query(sql)
+        job.result()
+        want(sql, job.num_dml_affected_rows, affected)
+    left = client.query_and_wait(f"SELECT sku, count FROM {table} WHERE STARTS_WITH(sku, 'dml-') ORDER BY sku")
+    want("rows", [(r.sku, r["count"]) for r in left], [("dml-2", 0), ("dml-3", 3)])
+
+
+LINES = "".join(json.dumps({"sku": f"load-{i}", "count": i, "price": "2.5", "placed": PLACED.isoformat()}) + "\n" for i in range(3))
+
+
+def cloud_storage():
+    bucket = objects.create_bucket(BUCKET)
+    bucket.blob("orders.ndjson").upload_from_string(LINES, if_generation_match=0)
+    want("object", bucket.blob("orders.ndjson").download_as_text(), LINES)
+    content = bytes(range(256)) * 3000
+    large = bucket.blob("folder/large", chunk_size=256 * 1024)  # an upload in three parts that can be resumed
+    large.upload_from_file(io.BytesIO(content), size=len(content))
+    want("large object", large.download_as_bytes() == content, True)
+    want("objects", [o.name for o in objects.list_blobs(BUCKET)], ["folder/large", "orders.ndjson"])
+    large.delete()
+    want("after a delete", large.exists(), False)
+
+
+def load():
+    config = bigquery.LoadJobConfig(schema=SCHEMA, source_format="NEWLINE_DELIMITED_JSON")
+    job = client.load_table_from_uri(f"gs://{BUCKET}/*.ndjson", f"{DATASET}.loaded", job_config=config)
+    job.result()
+    want("rows", (job.output_rows, client.get_table(f"{DATASET}.loaded").num_rows), (3, 3))
+    rows = client.list_rows(f"{DATASET}.loaded", selected_fields=SCHEMA)
+    want("content", sorted(r.values() for r in rows),
+         [(f"load-{i}", i, decimal.Decimal("2.5"), PLACED) for i in range(3)])
+
+
+def load_file():
+    file = io.BytesIO()
+    pyarrow.parquet.write_table(pyarrow.table({"sku": ["file-1", "file-2"], "count": [1, 2]}), file)
+    file.seek(0)
+    config = bigquery.LoadJobConfig(source_format="PARQUET")
+    job = client.load_table_from_file(file, f"{DATASET}.from_file", job_config=config)
+    job.result()
+    want("rows", job.output_rows, 2)
+    rows = client.query_and_wait(f"SELECT * FROM `{DATASET}.from_file` ORDER BY sku")
+    want("content", [r.values() for r in rows], [("file-1", 1), ("file-2", 2)])
+
+
+def copy():
+    client.copy_table(f"{DATASET}.loaded", f"{DATASET}.copied").result()
+    want("rows", client.get_table(f"{DATASET}.copied").num_rows, 3)
+
+
+def extract():
+    config = bigquery.ExtractJobConfig(destination_format="NEWLINE_DELIMITED_JSON")
+    client.extract_table(f"{DATASET}.copied", f"gs://{BUCKET}/out/copied-*.json", job_config=config).result()
+    text = "".join(o.download_as_text() for o in objects.list_blobs(BUCKET, prefix="out/"))
+    rows = sorted((row["sku"], row["count"]) for row in map(json.loads, text.splitlines()))
+    want("rows", rows, [(f"load-{i}", str(i)) for i in range(3)])
+
+
+def discovery_document():
+    """What `bq --api` does first."""
+    service = discovery.build(
+        "bigquery", "v2", credentials=AnonymousCredentials(), static_discovery=False,
+        discoveryServiceUrl=f"http://{REST}/discovery/v1/apis/{{api}}/{{apiVersion}}/rest")
+    tables = service.tables().list(projectId=PROJECT, datasetId=DATASET).execute()
+    want("orders is listed", "orders" in [t["tableReference"]["tableId"] for t in tables["tables"]], True)
+
+
 def delete():
     client.delete_table(f"{DATASET}.orders")
     try:
@@ -188,6 +298,7 @@ def delete():
 STEPS = {
     "create": create,
     "default stream": write_default,
+    "Arrow rows": write_arrow,
     "read Avro": read_avro,
     "read Arrow": read_arrow,
     "query": query,
