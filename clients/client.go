@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// results installs a client and runs its program. There is one result for each of the client's steps: "ok", or what is wrong.
+// results installs a client and runs its program. There is one result for each of the client's steps, "ok" or what is wrong,
+// and one for the program where that did not end well.
 func (c client) results(ctx context.Context, s *service) map[string]string {
 	found, err := c.reported(ctx, s)
 	for name := range found {
@@ -20,8 +21,11 @@ func (c client) results(ctx context.Context, s *service) map[string]string {
 	}
 	for _, step := range steps {
 		if step.of(c.name) && found[step.name] == "" {
-			found[step.name] = fmt.Sprintf("not reported: %v", err)
+			found[step.name] = "not reported"
 		}
+	}
+	if err != nil {
+		found["program"] = err.Error()
 	}
 	return found
 }

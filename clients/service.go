@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -65,7 +66,7 @@ func (s *service) environment(dataset string) []string {
 	return []string{
 		"LOCAL_REST=" + s.endpoints.REST,
 		"LOCAL_GRPC=" + s.endpoints.GRPC,
-		"LOCAL_STORAGE=" + s.endpoints.Storage,
+		"LOCAL_STORAGE=" + cmp.Or(s.endpoints.Storage, "127.0.0.1:1"), // clients want one; no step uses it where there is none
 		"LOCAL_PROJECT=" + s.endpoints.Project,
 		"LOCAL_DATASET=" + dataset,
 	}
