@@ -302,6 +302,7 @@ STEPS = {
     "read Avro": read_avro,
     "read Arrow": read_arrow,
     "query": query,
+    "discovery": discovery_document,
     "delete": delete,
 }
 
