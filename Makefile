@@ -2,8 +2,10 @@
 GO     ?= go
 BIN    := bin/millrace
 TOOL   := $(GO) tool -modfile=tools/go.mod
-# Kills and storms of faults in the crash suite; CI runs a sample, `make crash KILLS=200 STORMS=5000` runs more.
+# Kills and storms of faults in the crash suite; CI runs a sample, `make crash KILLS=200 POINTS=0 STORMS=5000` runs all
+# points of calls and more of the others.
 KILLS  ?= 10
+POINTS ?= 40
 STORMS ?= 300
 
 .PHONY: help build test lint race crash clients bench fuzz cover docs ci
@@ -27,8 +29,8 @@ lint: ## formatting, vet, staticcheck, the module files
 race: ## the test suite under the race detector
 	$(GO) test -race ./...
 
-crash: ## the whole command killed at random instants and started again; jobs in storms of faults
-	$(GO) test -count=1 -run "^TestKilled" ./cmd/millrace -kills $(KILLS)
+crash: ## the whole command killed and started again; jobs in storms of faults
+	$(GO) test -count=1 -run "^TestKilled" ./cmd/millrace -kills $(KILLS) -points $(POINTS)
 	$(GO) test -count=1 -run "^TestStorms$$" ./bigquery -storms $(STORMS)
 
 clients: ## official clients of other languages, and Go's, against the local BigQuery

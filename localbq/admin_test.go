@@ -99,6 +99,18 @@ func TestAdminBarrier(t *testing.T) {
 	if r, err := c.Recv(); err != nil || r.GetError() != nil {
 		t.Errorf("answer %v, %v", r, err)
 	}
+	admin(t, bq, "POST", "faults", `{"name":"c","action":{"barrier":true}}`, nil)
+	if err := c.Send(ids.first(t, stream("d.t"), "id: 2")); err != nil {
+		t.Fatal(err)
+	}
+	admin(t, bq, "GET", "barriers/next", "", nil)
+	if code := admin(t, bq, "POST", "barriers/2/cut", "", nil); code != 200 {
+		t.Errorf("cut: %d", code)
+	}
+	if r, err := c.Recv(); err == nil {
+		t.Errorf("answer %v after the cut", r)
+	}
+	wantContents(t, bq, "d.t", `{"id":1}`)
 }
 
 func TestAdminClock(t *testing.T) {

@@ -9,6 +9,8 @@ type (
 	Fault = fault.Rule
 	// FaultMatch picks the calls of a rule.
 	FaultMatch = fault.Match
+	// FaultPhase is when in a call it happens.
+	FaultPhase = fault.Phase
 	// FaultAction is what a rule does.
 	FaultAction = fault.Action
 	// FaultStatus is a gRPC answer that a rule gives; FaultRowError one bad row of it; FaultHTTP a REST answer.

@@ -131,7 +131,7 @@ func TestKilledBetweenAppendAndAnswer(t *testing.T) {
 	if err := <-ended; !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
-	held.Release()
+	held.Cut()
 	if _, err := Load(t.Context(), file, connection(bq), options); err != nil {
 		t.Fatal(err)
 	}

@@ -88,7 +88,7 @@ var rules = []rule{
 	{room: "internal/telemetry", why: "meters for a metrics system", ours: []string{"stream"},
 		theirs: []string{"go.opentelemetry.io/otel", "github.com/prometheus/client_golang"}},
 	{room: "cmd/millrace", why: "the command: joins everything by hand", ours: []string{"stream", "engine", "files", "job", "bigquery",
-		"bigquery/table", "bigquery/row", "bigquery/row/jsonrow", "localbq", "localbq/duckdb", "internal/gcp", "internal/telemetry"},
+		"bigquery/table", "bigquery/row", "bigquery/row/jsonrow", "localbq", "localbq/duckdb", "localbq/killtest", "internal/gcp", "internal/telemetry"},
 		theirs: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term", "gocloud.dev"}, testTheirs: join(google, []string{"github.com/rogpeppe/go-internal"})},
 	{room: "examples/...", why: "whole programs, as a user would write them", ours: []string{"..."}, theirs: google},
 }

@@ -37,7 +37,8 @@ func New(d Deps) http.Handler {
 	mux.HandleFunc("DELETE /local/v1/faults", d.clearFaults)
 	mux.HandleFunc("POST /local/v1/faults/{name}/release", d.releaseFault)
 	mux.HandleFunc("GET /local/v1/barriers/next", d.nextBarrier)
-	mux.HandleFunc("POST /local/v1/barriers/{id}/release", d.releaseBarrier)
+	mux.HandleFunc("POST /local/v1/barriers/{id}/release", d.barrier((*fault.Barrier).Release))
+	mux.HandleFunc("POST /local/v1/barriers/{id}/cut", d.barrier((*fault.Barrier).Cut))
 	mux.HandleFunc("GET /local/v1/clock", d.now)
 	mux.HandleFunc("POST /local/v1/clock/advance", d.advance)
 	mux.HandleFunc("PUT /local/v1/tables/{table}/mode", d.mode)
@@ -137,26 +138,21 @@ func (d *Deps) nextBarrier(w http.ResponseWriter, r *http.Request) {
 	answer(w, b)
 }
 
-// releaseBarrier lets a held call go on; with ?gone=true it first waits for the caller to have hung up, as a killed one has.
-func (d *Deps) releaseBarrier(w http.ResponseWriter, r *http.Request) {
-	var b *fault.Barrier
-	id, err := strconv.ParseInt(r.PathValue("id"), 10, 64)
-	if err == nil {
-		b, err = d.Faults.HeldAt(id)
-	}
-	if err != nil {
-		refuse(w, http.StatusNotFound, err)
-		return
-	}
-	if r.URL.Query().Get("gone") == "true" {
-		select {
-		case <-b.Gone():
-		case <-r.Context().Done():
+// barrier lets a held call go on, by release or cut.
+func (d *Deps) barrier(end func(*fault.Barrier)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		var b *fault.Barrier
+		id, err := strconv.ParseInt(r.PathValue("id"), 10, 64)
+		if err == nil {
+			b, err = d.Faults.HeldAt(id)
+		}
+		if err != nil {
+			refuse(w, http.StatusNotFound, err)
 			return
 		}
+		end(b)
+		answer(w, b)
 	}
-	b.Release()
-	answer(w, b)
 }
 
 func (d *Deps) now(w http.ResponseWriter, _ *http.Request) {

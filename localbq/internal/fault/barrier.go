@@ -14,28 +14,28 @@ type Barrier struct {
 	Call  Call   `json:"call"`
 
 	rules    *Rules
-	gone     <-chan struct{}
 	released chan struct{}
+	cut      bool // guarded by Rules.mu
 }
 
-// Gone is closed once the caller has hung up. A call that is released at phase receive after that is not carried out.
-func (b *Barrier) Gone() <-chan struct{} { return b.gone }
-
-// barrier holds the calling goroutine until the barrier is released.
-func (r *Rules) barrier(ctx context.Context, a *armed, phase Phase, c Call) {
+// barrier holds the calling goroutine until the barrier is released, and reports whether the call is to be cut.
+func (r *Rules) barrier(a *armed, phase Phase, c Call) bool {
 	r.mu.Lock()
 	if r.closed {
 		r.mu.Unlock()
-		return
+		return false
 	}
 	r.nextID++
-	b := &Barrier{ID: r.nextID, Rule: a.Name, Phase: phase, Call: c, rules: r, gone: ctx.Done(), released: make(chan struct{})}
+	b := &Barrier{ID: r.nextID, Rule: a.Name, Phase: phase, Call: c, rules: r, released: make(chan struct{})}
 	r.barriers[b.ID] = b
 	r.waiting = append(r.waiting, b)
 	close(r.arrived)
 	r.arrived = make(chan struct{})
 	r.mu.Unlock()
 	<-b.released
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return b.cut
 }
 
 // release lets the call go on; Rules.mu is held.
@@ -52,6 +52,15 @@ func (b *Barrier) release() {
 func (b *Barrier) Release() {
 	b.rules.mu.Lock()
 	defer b.rules.mu.Unlock()
+	b.release()
+}
+
+// Cut lets the call go on with its connection cut off, as a harness does once it has killed the caller: the service does not
+// notice that by itself for as long as it has not read a request's body. A call held at phase receive is not carried out.
+func (b *Barrier) Cut() {
+	b.rules.mu.Lock()
+	defer b.rules.mu.Unlock()
+	b.cut = true
 	b.release()
 }
 

@@ -182,9 +182,9 @@ func (r *Rules) At(ctx context.Context, phase Phase, c Call) Verdict {
 	var v Verdict
 	for _, a := range r.fire(phase, c) {
 		v.Fired = append(v.Fired, a.Name)
-		r.hold(ctx, a, phase, c)
+		cut := r.hold(ctx, a, phase, c)
 		v.Status, v.HTTP = cmp.Or(a.Action.Status, v.Status), cmp.Or(a.Action.HTTP, v.HTTP)
-		v.Reset = v.Reset || a.Action.Reset || a.Action.LoseAck
+		v.Reset = v.Reset || cut || a.Action.Reset || a.Action.LoseAck
 	}
 	if v.Reset {
 		r.conns.Reset(c.Remote)
@@ -230,8 +230,8 @@ func (r *Rules) picks(a *armed) bool {
 	return true
 }
 
-// hold waits as a rule's action says.
-func (r *Rules) hold(ctx context.Context, a *armed, phase Phase, c Call) {
+// hold waits as a rule's action says, and reports whether the call is to be cut.
+func (r *Rules) hold(ctx context.Context, a *armed, phase Phase, c Call) bool {
 	if a.Action.Delay > 0 {
 		_ = clock.Sleep(ctx, r.clock, time.Duration(a.Action.Delay))
 	}
@@ -241,7 +241,5 @@ func (r *Rules) hold(ctx context.Context, a *armed, phase Phase, c Call) {
 		case <-ctx.Done():
 		}
 	}
-	if a.Action.Barrier {
-		r.barrier(ctx, a, phase, c)
-	}
+	return a.Action.Barrier && r.barrier(a, phase, c)
 }
