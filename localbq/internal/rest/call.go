@@ -55,27 +55,36 @@ func (c *call) table() store.TableRef { return c.dataset().Table(c.r.PathValue("
 
 // body reads the request's JSON into v.
 func (c *call) body(v any) error {
+	raw, err := c.bytes()
+	if err != nil {
+		return err
+	}
+	if err := noNulls(raw); err != nil {
+		return err
+	}
+	return decode(raw, v)
+}
+
+// bytes reads the request's JSON; an empty body is an empty object.
+func (c *call) bytes() ([]byte, error) {
 	var in io.Reader = c.r.Body
 	if c.r.Header.Get("Content-Encoding") == "gzip" {
 		z, err := gzip.NewReader(c.r.Body)
 		if err != nil {
-			return refusal.New(refusal.Invalid, "Request body is not gzip: %v", err)
+			return nil, refusal.New(refusal.Invalid, "Request body is not gzip: %v", err)
 		}
 		in = z
 	}
 	raw, err := io.ReadAll(io.LimitReader(in, maxBodyBytes+1))
 	switch {
 	case err != nil:
-		return refusal.New(refusal.Invalid, "Reading the request body: %v", err)
+		return nil, refusal.New(refusal.Invalid, "Reading the request body: %v", err)
 	case len(raw) > maxBodyBytes:
-		return refusal.New(refusal.Invalid, "Request payload size exceeds the limit: %d bytes.", maxBodyBytes)
+		return nil, refusal.New(refusal.Invalid, "Request payload size exceeds the limit: %d bytes.", maxBodyBytes)
 	case len(raw) == 0:
 		raw = []byte("{}")
 	}
-	if err := noNulls(raw); err != nil {
-		return err
-	}
-	return decode(raw, v)
+	return raw, nil
 }
 
 // noNulls refuses null as an element of an array, which no resource of the API has and every reader of one would stumble

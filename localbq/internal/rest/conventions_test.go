@@ -108,7 +108,6 @@ func TestConventions(t *testing.T) {
 	})
 	t.Run("what is not implemented", func(t *testing.T) {
 		for call, name := range map[string]string{
-			"POST " + tablesPath + "/t/insertAll":         "tabledata.insertAll",
 			"POST /projects/p/datasets/d/routines":        "routines.insert",
 			"GET /projects/p/datasets/d/models/m":         "models.get",
 			"POST " + tablesPath + "/t/rowAccessPolicies": "rowAccessPolicies.insert",

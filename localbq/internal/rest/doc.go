@@ -1,7 +1,7 @@
 // Package rest is the BigQuery v2 REST face of the local BigQuery: datasets, tables, rows of tables, and jobs that query.
 //
 // Supported, as BigQuery answers them: projects.list and getServiceAccount; datasets insert, get, list, patch, update,
-// delete; tables insert, get, list, patch, update, delete and the IAM methods; tabledata.list; jobs insert (of type query),
+// delete; tables insert, get, list, patch, update, delete and the IAM methods; tabledata.list and insertAll; the discovery document; jobs insert (of type query),
 // get, list, cancel, delete, query, getQueryResults. Routines, models and row access policies list as empty.
 //
 // Everything else, methods and fields alike, is refused with 501 notImplemented and named. A field that BigQuery itself

@@ -44,6 +44,7 @@ func (s *Server) methods() []served {
 		{"PUT", table, "tables.update", s.updateTable},
 		{"DELETE", table, "tables.delete", s.deleteTable},
 		{"GET", table + "/data", "tabledata.list", s.listRows},
+		{"POST", table + "/insertAll", "tabledata.insertAll", s.insertRows},
 
 		{"GET", jobs, "jobs.list", s.listJobs},
 		{"POST", jobs, "jobs.insert", s.insertJob},
@@ -68,7 +69,6 @@ func (s *Server) route() {
 		s.mux.HandleFunc(m.verb+" "+m.path, s.serve(m.name, m.handle))
 	}
 	for _, m := range []struct{ verb, path, name string }{
-		{"POST", table + "/insertAll", "tabledata.insertAll"},
 		{"GET", dataset + "/models/{model}", "models.get"},
 		{"PATCH", dataset + "/models/{model}", "models.patch"},
 		{"DELETE", dataset + "/models/{model}", "models.delete"},

@@ -35,6 +35,8 @@ type Server struct {
 	Deps
 	mux  *http.ServeMux
 	jobs *jobs
+	// inserted remembers the insertIds of tabledata.insertAll.
+	inserted insertIDs
 }
 
 // New makes a REST face. Whoever made it closes it.
