@@ -10,6 +10,7 @@ import (
 
 	"github.com/millrace-dev/millrace/localbq/internal/audit"
 	"github.com/millrace-dev/millrace/localbq/internal/store"
+	"github.com/millrace-dev/millrace/localbq/internal/writeapi"
 )
 
 type (
@@ -134,7 +135,10 @@ func (i *Instance) wrote(t *store.Table, w store.Written) {
 
 // effects are what a write did to a table, as records: rows taken away, then rows added.
 func effects(t *store.Table, w store.Written) (out []audit.Record) {
-	base := audit.Record{Table: t.Ref().Path(), Instance: t.Instance(), Before: w.Before, After: w.After}
+	base := audit.Record{Table: t.Ref().Path(), Instance: t.Instance(), Before: w.Before, After: w.After, Shown: writeapi.Shown(t, w)}
+	if w.Stream != "" {
+		base.At = &w.Offset
+	}
 	if w.Removed > 0 {
 		removed := base
 		removed.Effect, removed.Count = audit.Removed, w.First
@@ -142,6 +146,9 @@ func effects(t *store.Table, w store.Written) (out []audit.Record) {
 	}
 	if w.Count > 0 {
 		base.Effect, base.First, base.Count = audit.Visible, w.First, w.Count
+		if w.Hidden {
+			base.Effect = audit.Applied
+		}
 		out = append(out, base)
 	}
 	return out

@@ -57,7 +57,9 @@ func (i *Instance) whileOpen(h http.Handler) http.Handler {
 }
 
 // watch is the rules and the log that calls are taken past.
-func (i *Instance) watch() *watch.Watch { return &watch.Watch{Faults: i.faults, Audit: i.audit} }
+func (i *Instance) watch() *watch.Watch {
+	return &watch.Watch{Faults: i.faults, Audit: i.audit, Kind: func(stream string) string { return writeapi.StreamKind(i.store, stream) }}
+}
 
 // newGRPC joins what answers over gRPC.
 func (i *Instance) newGRPC() *grpc.Server {

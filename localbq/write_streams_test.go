@@ -59,7 +59,7 @@ func TestGetWriteStream(t *testing.T) {
 	}
 }
 
-func TestCreatedStreams(t *testing.T) {
+func TestCreateRefused(t *testing.T) {
 	bq := start(t, localbq.Config{})
 	makeTable(t, bq, "d.t", column("id", "INTEGER"))
 	c := writeClient(t, bq)
@@ -74,17 +74,6 @@ func TestCreatedStreams(t *testing.T) {
 	t.Run("LBQ-97_absent_table", func(t *testing.T) {
 		wantStatus(t, status.Convert(create("d.none", storagepb.WriteStream_PENDING)), codes.PermissionDenied,
 			"Permission 'TABLES_UPDATE_DATA' denied on resource '"+path("d.none")+"' (or it may not exist).")
-	})
-	t.Run("not implemented, by name", func(t *testing.T) {
-		for _, kind := range []storagepb.WriteStream_Type{storagepb.WriteStream_COMMITTED, storagepb.WriteStream_PENDING, storagepb.WriteStream_BUFFERED} {
-			wantStatus(t, status.Convert(create("d.t", kind)), codes.Unimplemented, "CreateWriteStream with type "+kind.String())
-		}
-		_, err := c.FlushRows(ctx, &storagepb.FlushRowsRequest{WriteStream: path("d.t") + "/streams/s"})
-		wantStatus(t, status.Convert(err), codes.Unimplemented, "FlushRows")
-		_, err = c.FinalizeWriteStream(ctx, &storagepb.FinalizeWriteStreamRequest{Name: path("d.t") + "/streams/s"})
-		wantStatus(t, status.Convert(err), codes.Unimplemented, "FinalizeWriteStream")
-		_, err = c.BatchCommitWriteStreams(ctx, &storagepb.BatchCommitWriteStreamsRequest{Parent: path("d.t"), WriteStreams: []string{"s"}})
-		wantStatus(t, status.Convert(err), codes.Unimplemented, "BatchCommitWriteStreams")
 	})
 	t.Run("LBQ-51_finalize_default", func(t *testing.T) {
 		_, err := c.FinalizeWriteStream(ctx, &storagepb.FinalizeWriteStreamRequest{Name: stream("d.t")})

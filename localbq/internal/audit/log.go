@@ -236,6 +236,7 @@ func (l *Log) Recovered(note []byte, r Record) error {
 		record.Time, record.Wall, record.Note = at, wall, "recovered"
 		record.Effect, record.Table, record.Instance = r.Effect, r.Table, r.Instance
 		record.First, record.Count, record.Before, record.After = r.First, r.Count, r.Before, r.After
+		record.At, record.Shown = r.At, r.Shown
 	})
 	e.Done(Lost)
 	return nil

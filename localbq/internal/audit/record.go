@@ -12,6 +12,7 @@ type Effect string
 
 const (
 	None    Effect = "none"
+	Applied Effect = "applied" // rows are in a created stream, and become visible by a flush or a commit
 	Visible Effect = "visible" // rows have become visible
 	Removed Effect = "removed" // rows have been taken away
 )
@@ -44,11 +45,16 @@ type Record struct {
 	// Instance tells tables of one name apart.
 	Instance int64  `json:"instance,omitempty"`
 	Offset   *int64 `json:"offset,omitempty"` // as asked for
+	// At is the offset in the created stream that the first row of an append got.
+	At *int64 `json:"at,omitempty"`
+	// Shown are the rows of created streams that a flush or a commit made visible, in the order of their ids.
+	Shown []Shown `json:"shown,omitempty"`
 	Rows     int64  `json:"rows,omitempty"`   // in the request
 	// Digests are of the rows' bytes, in order; nil where only counts are kept.
 	Digests Digests `json:"digests,omitempty"`
 	Effect  Effect  `json:"effect"`
-	// First is the id of the first row that became visible or was removed, Count how many did, with consecutive ids.
+	// First is the id of the first row that became visible or was removed, Count how many did, with consecutive ids. Rows that
+	// are only applied have no ids yet.
 	First int64 `json:"first,omitempty"`
 	Count int64 `json:"count,omitempty"`
 	// Before and After are the table's versions.
@@ -63,6 +69,13 @@ type Record struct {
 	Note string `json:"note,omitempty"`
 
 	done bool // nothing will change any more
+}
+
+// Shown is a run of a created stream's rows, by offset, that became visible.
+type Shown struct {
+	Stream string `json:"stream"` // its name
+	Offset int64  `json:"offset"` // of the first
+	Count  int64  `json:"count"`
 }
 
 // Acked reports whether the client was told of a success.

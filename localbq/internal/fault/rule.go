@@ -39,7 +39,8 @@ type Match struct {
 	Method string `json:"method,omitempty"`
 	// Table is "project.dataset.table", "dataset.table" or "projects/p/datasets/d/tables/t".
 	Table string `json:"table,omitempty"`
-	// StreamKind is "default" for default write streams.
+	// StreamKind is default, committed, pending or buffered: the kind of the write stream that a call is about. It is pending
+	// for BatchCommitWriteStreams.
 	StreamKind string `json:"streamKind,omitempty"`
 	// Stream is a stream's full name.
 	Stream    string `json:"stream,omitempty"`

@@ -36,6 +36,11 @@ type Limits struct {
 type Windows struct {
 	// CreateDefaultAppend: appends to the default stream of a fresh table are denied.
 	CreateDefaultAppend Window
+	// CreateOpenStream: the first calls of CreateWriteStream on a fresh table are denied; CreateFlush: so are those of FlushRows.
+	CreateOpenStream, CreateFlush Denials
+	// ReconnectOffset: a connection that is opened to a COMMITTED stream with rows holds a stale count of them, and refuses an
+	// append at the end.
+	ReconnectOffset Window
 	// AddNewConnection and AddOpenConnection: a new column is unknown to connections opened after the change, and to those
 	// that were open already.
 	AddNewConnection, AddOpenConnection Window
@@ -45,6 +50,22 @@ type Windows struct {
 	ReadSelectedFields Window
 	// NumRows: a table's figures in REST answers trail its default stream.
 	NumRows Window
+}
+
+// Denials are how often calls on a table are denied while it is fresh: with a chance, 1 to Max calls in a row, as long as the
+// table is not older than Within. The zero value is never.
+type Denials struct {
+	Chance float64
+	Max    int
+	Within time.Duration
+}
+
+// Draw picks a number of denials.
+func (d Denials) Draw(r *rand.Rand) int {
+	if d.Chance <= 0 || d.Max <= 0 || r.Float64() >= d.Chance {
+		return 0
+	}
+	return 1 + r.IntN(d.Max)
 }
 
 // Window is a length of time between Min and Max, both included; the zero value is none.
@@ -62,13 +83,16 @@ func (w Window) Draw(r *rand.Rand) time.Duration {
 func Friendly() Profile { return Profile{} }
 
 // Service has the windows that others observed at BigQuery: a fresh table denies its first appends for 1 to 10 s
-// (observed, length inferred); a new column reaches new connections after 1 s and open ones after 7 s, a relaxed one after
+// (observed, length inferred), 23 % of fresh tables deny CreateWriteStream once or twice, and 8 % the first FlushRows (observed
+// in 140 trials; that it ends after 10 s is inferred); a new column reaches new connections after 1 s and open ones after 7 s, a relaxed one after
 // 0.4 s and 2 s, and read sessions know a new column after 30 s; numRows trails the default stream by 5 minutes (figures
 // published by another client).
 func Service() Profile {
 	exactly := func(d time.Duration) Window { return Window{d, d} }
 	return Profile{Windows: Windows{
 		CreateDefaultAppend: Window{time.Second, 10 * time.Second},
+		CreateOpenStream:    Denials{Chance: 0.23, Max: 2, Within: 10 * time.Second},
+		CreateFlush:         Denials{Chance: 0.08, Max: 1, Within: 10 * time.Second},
 		AddNewConnection:    exactly(time.Second),
 		AddOpenConnection:   exactly(7 * time.Second),
 		RelaxNewConnection:  exactly(400 * time.Millisecond),

@@ -39,14 +39,29 @@ type datasetState struct {
 }
 
 type tableState struct {
-	Instance int64        `json:"instance"`
-	Infos    []*Info      `json:"infos"`
-	Mode     Mode         `json:"mode,omitempty"`
-	Rows     int64        `json:"rows,omitempty"`
-	Dead     int64        `json:"dead,omitempty"`
-	Bytes    int64        `json:"bytes,omitempty"`
-	Touched  int64        `json:"touched,omitempty"`
-	Chunks   []chunkState `json:"chunks,omitempty"`
+	Instance int64         `json:"instance"`
+	Infos    []*Info       `json:"infos"`
+	Mode     Mode          `json:"mode,omitempty"`
+	Rows     int64         `json:"rows,omitempty"`
+	Dead     int64         `json:"dead,omitempty"`
+	Bytes    int64         `json:"bytes,omitempty"`
+	Touched  int64         `json:"touched,omitempty"`
+	Chunks   []chunkState  `json:"chunks,omitempty"`
+	Streams  []streamState `json:"streams,omitempty"`
+}
+
+// streamState is a created stream. Its chunks hold the rows that are not visible yet.
+type streamState struct {
+	Key       int64        `json:"key"`
+	ID        string       `json:"id"`
+	Kind      StreamKind   `json:"kind"`
+	End       int64        `json:"end,omitempty"`
+	Last      int64        `json:"last,omitempty"`
+	Cursor    int64        `json:"cursor,omitempty"`
+	Touched   int64        `json:"touched"`
+	Finalized bool         `json:"finalized,omitempty"`
+	Committed int64        `json:"committed,omitempty"`
+	Chunks    []chunkState `json:"chunks,omitempty"`
 }
 
 type chunkState struct {
@@ -131,7 +146,19 @@ func (t *Table) capture(horizon int64) tableState {
 	state := tableState{
 		Instance: t.instance, Infos: t.infos, Mode: t.mode, Rows: t.rows, Dead: t.dead, Bytes: t.bytes, Touched: t.touched,
 	}
-	for _, c := range t.chunks {
+	state.Chunks = captureChunks(t.chunks)
+	t.expire()
+	for _, s := range t.streams {
+		state.Streams = append(state.Streams, streamState{
+			Key: s.key, ID: s.id, Kind: s.kind, End: s.end, Last: s.last, Cursor: s.cursor, Touched: s.touched,
+			Finalized: s.finalized, Committed: s.committed, Chunks: captureChunks(s.chunks),
+		})
+	}
+	return state
+}
+
+func captureChunks(chunks []*chunk) (out []chunkState) {
+	for _, c := range chunks {
 		cs := chunkState{
 			First: c.first, Number: c.info.Number, DiedAt: c.diedAt, chunk: c, rows: c.rows, pending: c.pieces,
 			Extents: c.extents[:len(c.extents):len(c.extents)],
@@ -139,9 +166,9 @@ func (t *Table) capture(horizon int64) tableState {
 		for _, m := range c.marks {
 			cs.Marks = append(cs.Marks, [2]int64{m.version, m.rows})
 		}
-		state.Chunks = append(state.Chunks, cs)
+		out = append(out, cs)
 	}
-	return state
+	return out
 }
 
 // forget drops the chunks that nobody can read any more.
@@ -155,14 +182,20 @@ func (t *Table) forget(horizon int64) {
 	t.chunks = kept
 }
 
-// each visits the chunks of all tables.
+// each visits the chunks of all tables and streams.
 func (s *checkpointState) each(f func(c *chunkState) error) error {
 	for i := range s.Datasets {
 		for j := range s.Datasets[i].Tables {
 			t := &s.Datasets[i].Tables[j]
-			for k := range t.Chunks {
-				if err := f(&t.Chunks[k]); err != nil {
-					return err
+			lists := [][]chunkState{t.Chunks}
+			for k := range t.Streams {
+				lists = append(lists, t.Streams[k].Chunks)
+			}
+			for _, chunks := range lists {
+				for k := range chunks {
+					if err := f(&chunks[k]); err != nil {
+						return err
+					}
 				}
 			}
 		}
@@ -235,13 +268,10 @@ func writeState(path string, state *checkpointState) error {
 
 // settle tells the chunks where their rows are.
 func (s *checkpointState) settle() {
-	for _, d := range s.Datasets {
-		for _, t := range d.Tables {
-			for _, c := range t.Chunks {
-				c.chunk.extents = c.Extents // only checkpoints look at it, and they take turns
-			}
-		}
-	}
+	_ = s.each(func(c *chunkState) error {
+		c.chunk.extents = c.Extents // only checkpoints look at it, and they take turns
+		return nil
+	})
 }
 
 // references reports which data files hold rows of the state.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -222,10 +223,10 @@ func TestFolder(t *testing.T) {
 	})
 	t.Run("a folder of a later format is refused", func(t *testing.T) {
 		o := options(t)
-		if err := os.WriteFile(filepath.Join(o.Dir, manifestName), []byte(`{"format":2}`), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(o.Dir, manifestName), []byte(`{"format":3}`), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Open(o); err == nil || !strings.Contains(err.Error(), "format 2") {
+		if _, err := Open(o); err == nil || !strings.Contains(err.Error(), "format 3") {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -475,7 +476,7 @@ func TestRecoveredNotes(t *testing.T) {
 	var notes int
 	o.Recovered = func(note []byte, tab *Table, w Written) error {
 		notes++
-		if !bytes.Equal(note, []byte("a note")) || tab.Ref() != table || w != wrote {
+		if !bytes.Equal(note, []byte("a note")) || tab.Ref() != table || !reflect.DeepEqual(w, wrote) {
 			t.Errorf("note %q of %s: %+v, want %+v", note, tab.Ref(), w, wrote)
 		}
 		return nil

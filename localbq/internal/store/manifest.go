@@ -15,7 +15,7 @@ import (
 
 // manifest is what of a folder counts. It is replaced as a whole; files that it does not lead to are leftovers.
 type manifest struct {
-	Format     int `json:"format"`     // 1
+	Format     int `json:"format"`     // 2; 1 had no created streams
 	Checkpoint int `json:"checkpoint"` // number of the checkpoint file; 0 is none
 	Log        int `json:"log"`        // number of the first segment behind the checkpoint
 	// Sum is a checksum of the other fields: a digit that has changed leads to another state, and nobody would know. 0 is none.
@@ -24,7 +24,7 @@ type manifest struct {
 
 const (
 	manifestName   = "MANIFEST"
-	manifestFormat = 1
+	manifestFormat = 2
 )
 
 func checkpointName(number int) string { return fmt.Sprintf("checkpoint-%06d", number) }
@@ -44,8 +44,8 @@ func readManifest(dir string) (m manifest, written bool, err error) {
 	if err := json.Unmarshal(b, &m); err != nil {
 		return manifest{}, false, fmt.Errorf("%s: %w", path, err)
 	}
-	if m.Format != manifestFormat {
-		return manifest{}, false, fmt.Errorf("%s: written in format %d: this version reads format %d", path, m.Format, manifestFormat)
+	if m.Format < 1 || m.Format > manifestFormat {
+		return manifest{}, false, fmt.Errorf("%s: written in format %d: this version reads formats 1 to %d", path, m.Format, manifestFormat)
 	}
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.DisallowUnknownFields()

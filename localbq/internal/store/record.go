@@ -38,6 +38,9 @@ type catalogRecord struct {
 	Instance int64     `json:"instance,omitempty"` // put-table, mode
 	Info     *Info     `json:"info,omitempty"`     // put-table
 	Mode     Mode      `json:"mode,omitempty"`     // put-table of a new table, mode
+	// Streams and Note are for changes of streams, whose table Instance names.
+	Streams []streamRecord `json:"streams,omitempty"`
+	Note    []byte         `json:"note,omitempty"`
 }
 
 const (
@@ -46,6 +49,12 @@ const (
 	opPutTable      = "put-table"
 	opDeleteTable   = "delete-table"
 	opMode          = "mode"
+
+	opCreateStream   = "create-stream"
+	opFlushStream    = "flush-stream"
+	opFinalizeStream = "finalize-stream"
+	opCommitStreams  = "commit-streams"
+	opExpireStream   = "expire-stream"
 )
 
 func (r catalogRecord) append(buf []byte) []byte {
@@ -65,9 +74,16 @@ type rowsRecord struct {
 	definition               *schema.Definition
 	batches                  []byte // encoded, one behind the other
 	batchCount               int
+	stream, offset           int64 // key of the stream that they are appended to, and where; 0 is none
 }
 
 const rowsHead = 48
+
+// The layouts of a write, in the second byte: one to a created stream has its key and the offset before the batches.
+const (
+	rowsOfTable  = 1
+	rowsOfStream = 2
+)
 
 // appendRows encodes a write.
 func (r *rowsRecord) append(buf []byte) []byte {
@@ -78,7 +94,7 @@ func (r *rowsRecord) append(buf []byte) []byte {
 			panic(fmt.Sprintf("store: definition: %v", err))
 		}
 	}
-	head := [rowsHead]byte{0: frameRows, 1: 1}
+	head := [rowsHead]byte{0: frameRows, 1: rowsOfTable}
 	if r.truncate {
 		head[2] = 1
 	}
@@ -89,14 +105,21 @@ func (r *rowsRecord) append(buf []byte) []byte {
 	binary.LittleEndian.PutUint32(head[32:], uint32(len(r.note)))
 	binary.LittleEndian.PutUint32(head[36:], uint32(len(definition)))
 	binary.LittleEndian.PutUint32(head[40:], uint32(r.batchCount))
+	head0 := len(buf)
 	buf = append(buf, head[:]...)
 	buf = append(append(buf, r.note...), definition...)
-	return append(pad(buf), r.batches...)
+	buf = pad(buf)
+	if r.stream != 0 {
+		buf[head0+1] = rowsOfStream
+		buf = binary.LittleEndian.AppendUint64(buf, uint64(r.stream))
+		buf = binary.LittleEndian.AppendUint64(buf, uint64(r.offset))
+	}
+	return append(buf, r.batches...)
 }
 
 // parseRows decodes the head of a write; batches are decoded once the table's schema is at hand.
 func parseRows(payload []byte) (*rowsRecord, error) {
-	if len(payload) < rowsHead || payload[1] != 1 {
+	if len(payload) < rowsHead || payload[1] != rowsOfTable && payload[1] != rowsOfStream {
 		return nil, fmt.Errorf("rows of an unknown format")
 	}
 	r := &rowsRecord{
@@ -122,6 +145,13 @@ func parseRows(payload []byte) (*rowsRecord, error) {
 		}
 	}
 	r.batches = payload[min(start, len(payload)):]
+	if payload[1] == rowsOfStream {
+		if len(r.batches) < 16 {
+			return nil, fmt.Errorf("rows are cut off")
+		}
+		r.stream, r.offset = int64(binary.LittleEndian.Uint64(r.batches)), int64(binary.LittleEndian.Uint64(r.batches[8:]))
+		r.batches = r.batches[16:]
+	}
 	return r, nil
 }
 

@@ -30,7 +30,7 @@ func (s *Store) recover() error {
 	if err != nil {
 		return err
 	}
-	replay := &replay{store: s, instances: map[int64]*Table{}, end: -1}
+	replay := &replay{store: s, instances: map[int64]*Table{}, streams: map[int64]*Stream{}, end: -1}
 	if s.manifest.Checkpoint > 0 {
 		if err := replay.checkpoint(s.manifest.Checkpoint); err != nil {
 			return err
@@ -52,6 +52,7 @@ func (s *Store) recover() error {
 type replay struct {
 	store     *Store
 	instances map[int64]*Table
+	streams   map[int64]*Stream // by key
 	found     Recovery
 	end       int64 // of the last segment: where its whole frames end; -1 before the first
 }
@@ -145,6 +146,8 @@ func (r *replay) catalog(c *catalogRecord) error {
 	case opDeleteDataset:
 		delete(s.datasets, c.Ref.DatasetRef())
 		return nil
+	case opCreateStream, opFlushStream, opFinalizeStream, opCommitStreams, opExpireStream:
+		return r.streamChange(c)
 	}
 	e := s.datasets[c.Ref.DatasetRef()]
 	if e == nil {
@@ -192,16 +195,68 @@ func (r *replay) rows(payload []byte) error {
 		}
 		w.Info = t.infos[record.number]
 	}
+	if record.stream != 0 {
+		if w.Stream = r.streams[record.stream]; w.Stream == nil || w.Stream.table != t {
+			return fmt.Errorf("rows of table %s belong to an unknown stream (key %d)", t.ref, record.stream)
+		}
+		w.placed, w.Stream.next = record.offset, record.offset+record.count
+	}
 	if w.Batches, err = record.decode(w.shape().Arrow()); err != nil {
 		return fmt.Errorf("rows of table %s: %w", t.ref, err)
 	}
 	r.store.assigned = max(r.store.assigned, record.version)
 	w.publish(r.store, record.version)
 	r.found.Rows += w.written.Count
-	if r.store.options.Recovered != nil {
-		return r.store.options.Recovered(record.note, t, w.written)
+	return r.recovered(record.note, t, w.written)
+}
+
+func (r *replay) recovered(note []byte, t *Table, w Written) error {
+	if r.store.options.Recovered == nil {
+		return nil
 	}
-	return nil
+	return r.store.options.Recovered(note, t, w)
+}
+
+// streamChange replays what happened to created streams.
+func (r *replay) streamChange(c *catalogRecord) error {
+	t := r.instances[c.Instance]
+	if t == nil {
+		return fmt.Errorf("%s of an unknown table (instance %d)", c.Op, c.Instance)
+	}
+	if c.Op == opCreateStream && len(c.Streams) == 1 {
+		made := c.Streams[0]
+		s := &Stream{table: t, id: made.ID, kind: made.Kind, key: made.Key, touched: made.Key}
+		r.streams[s.key] = s
+		t.adopt(s)
+		return nil
+	}
+	streams := make([]*Stream, len(c.Streams))
+	for i, named := range c.Streams {
+		if streams[i] = r.streams[named.Key]; streams[i] == nil || streams[i].table != t {
+			return fmt.Errorf("%s of an unknown stream (key %d)", c.Op, named.Key)
+		}
+	}
+	if c.Op == opCommitStreams {
+		change := &commitStreams{table: t, streams: streams}
+		change.publish(r.store, c.Version)
+		return r.recovered(c.Note, t, change.written)
+	}
+	if len(streams) != 1 {
+		return fmt.Errorf("%s of %d streams", c.Op, len(streams))
+	}
+	switch c.Op {
+	case opFinalizeStream:
+		(&finalizeStream{stream: streams[0]}).publish(r.store, c.Version)
+		return nil
+	case opExpireStream:
+		(&expireStream{stream: streams[0]}).publish(r.store, c.Version)
+		return nil
+	case opFlushStream:
+		change := &flushStream{stream: streams[0], offset: c.Streams[0].Shown - 1}
+		change.publish(r.store, c.Version)
+		return r.recovered(c.Note, t, change.written)
+	}
+	return fmt.Errorf("%s of streams makes no sense", c.Op)
 }
 
 // checkpoint loads a checkpoint.
@@ -249,7 +304,30 @@ func (r *replay) dataset(d *datasetState, data *dataReader) error {
 			}
 			t.chunks = append(t.chunks, c)
 		}
+		if err := r.loadStreams(t, ts, data); err != nil {
+			return fmt.Errorf("table %s: %w", t.ref, err)
+		}
 		e.tables[t.ref.Table], r.instances[t.instance] = t, t
+	}
+	return nil
+}
+
+func (r *replay) loadStreams(t *Table, ts *tableState, data *dataReader) error {
+	for i := range ts.Streams {
+		ss := &ts.Streams[i]
+		s := &Stream{
+			table: t, id: ss.ID, kind: ss.Kind, key: ss.Key, next: ss.End, end: ss.End, last: ss.Last, cursor: ss.Cursor,
+			touched: ss.Touched, finalized: ss.Finalized, committed: ss.Committed,
+		}
+		for k := range ss.Chunks {
+			c, err := data.chunk(&ss.Chunks[k], ts.Infos)
+			if err != nil {
+				return fmt.Errorf("write stream %s: %w", s.id, err)
+			}
+			s.chunks = append(s.chunks, c)
+		}
+		r.streams[s.key] = s
+		t.adopt(s)
 	}
 	return nil
 }

@@ -27,6 +27,7 @@ type Table struct {
 	bytes   int64    // logical bytes of the living rows
 	touched int64    // version of the last write of rows
 	dropped bool
+	streams map[string]*Stream // created ones, by id
 }
 
 // Ref names the table.
@@ -94,6 +95,10 @@ type Rows struct {
 	// Definition, if not nil, replaces the table's definition in the same commit, schema and all; the batches are then
 	// shaped by it, and Info is not looked at. Only together with Truncate, or on a table without rows.
 	Definition *schema.Definition
+	// Stream, if not nil, is the created stream of the table that the rows are appended to: they become visible when its kind
+	// says so. Offset, if not nil, is where in it they must go. Not together with Truncate or Definition.
+	Stream *Stream
+	Offset *int64
 	// Note is kept in the log with the rows, for whoever reads the log back.
 	Note []byte
 	// Accounted says that the writer writes the rows down itself, and Options.Wrote need not be told.
@@ -108,6 +113,29 @@ type Written struct {
 	After  int64 // and after
 	// Removed counts the rows that Truncate took away; their ids are below First.
 	Removed int64
+	// Stream is the created stream that rows were appended to, by id, and Offset where in it the first of them went. Hidden
+	// says that they are not visible yet, and have no ids.
+	Stream string
+	Offset int64
+	Hidden bool
+	// Shown are the rows of streams that became visible, by a flush or a commit, in the order of their ids.
+	Shown []Shown
+}
+
+// Shown is a run of a created stream's rows that became visible.
+type Shown struct {
+	Stream        string // id
+	Offset, Count int64
+}
+
+func (w *Written) show(s Shown) {
+	w.Shown = append(w.Shown, s)
+	w.Count += s.Count
+}
+
+// written begins the account of a write at a version; t.mu is held.
+func (t *Table) written(version int64) Written {
+	return Written{First: t.rows, Before: max(t.touched, t.infos[len(t.infos)-1].Version), After: version}
 }
 
 // Write commits rows. It refuses a table that has been dropped, and batches of another layout than their definition's.
@@ -141,6 +169,7 @@ type write struct {
 	Rows
 	table   *Table
 	encoded []byte // the batches, for the log
+	placed  int64  // the offset in the stream
 	written Written
 }
 
@@ -188,6 +217,11 @@ func (w *write) prepare(_ *Store, version int64) error {
 	for _, b := range w.Batches {
 		w.Count += b.NumRows()
 	}
+	if w.Stream != nil {
+		var err error
+		w.placed, err = w.Stream.place(w.Offset, w.Count)
+		return err
+	}
 	return nil
 }
 
@@ -199,6 +233,9 @@ func (w *write) append(buf []byte, version int64) []byte {
 	if w.Info != nil {
 		r.number = w.Info.Number
 	}
+	if w.Stream != nil {
+		r.stream, r.offset = w.Stream.key, w.placed
+	}
 	return r.append(buf)
 }
 
@@ -206,7 +243,11 @@ func (w *write) publish(_ *Store, version int64) {
 	t := w.table
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	w.written = Written{First: t.rows, Count: w.Count, Before: max(t.touched, t.infos[len(t.infos)-1].Version), After: version}
+	w.written = t.written(version)
+	w.written.Count = w.Count
+	if w.Stream != nil && !w.appendStream(version) {
+		return
+	}
 	if w.Truncate {
 		w.written.Removed = t.rows - t.dead
 		t.truncate(version)
@@ -214,6 +255,7 @@ func (w *write) publish(_ *Store, version int64) {
 	if w.Definition != nil {
 		w.Info = newInfo(t.ref, w.Definition, t.infos[len(t.infos)-1], version)
 		w.Info.Change = schema.Change{Adds: true, Relaxes: true} // whoever has the table open hears of it
+		t.orphan(t.infos[len(t.infos)-1].Schema, w.Info.Schema)
 		t.infos = append(t.infos, w.Info)
 	}
 	t.append(w.Info, w.Batches, version)
@@ -231,38 +273,63 @@ func (t *Table) truncate(version int64) {
 	t.forget(version - timeTravel.Microseconds())
 }
 
-// append adds batches to the open chunk and to new ones behind it. Batches shaped by an older definition are brought into
-// the shape of the one in force, so that only a change of definition ends a chunk early.
+// appendStream counts the rows in their stream, which keeps them if they are not visible yet; it reports whether they are.
+// t.mu is held.
+func (w *write) appendStream(version int64) (visible bool) {
+	s := w.Stream
+	w.written.Stream, w.written.Offset = s.id, w.placed
+	s.last, s.end, s.touched = w.placed, w.placed+w.Count, version
+	if s.kind == Committed {
+		s.cursor = s.end
+		return true
+	}
+	w.written.First, w.written.Hidden = 0, true
+	s.hold(w.Info, w.Batches, w.placed, version)
+	return false
+}
+
+// append adds batches behind the rows that are there.
 func (t *Table) append(shape *Info, batches []arrow.RecordBatch, version int64) {
-	current := t.infos[len(t.infos)-1]
 	id := t.rows
 	for _, b := range batches {
-		t.bytes += logicalBytes(shape.Schema, b)
-		b = conform(b, shape.Schema, current.Schema)
-		for b.NumRows() > 0 {
-			c := t.open(current, id)
-			n := min(b.NumRows(), maxChunkRows-c.rows)
-			if n == b.NumRows() {
-				c.add(b, version)
-			} else {
-				c.add(b.NewSlice(0, n), version)
-			}
-			b = b.NewSlice(n, b.NumRows())
-			id += n
-		}
+		t.attach(shape, b, id, version)
+		id += b.NumRows()
 	}
 }
 
-// open is the chunk that the row of that id goes into.
-func (t *Table) open(info *Info, id int64) *chunk {
-	if n := len(t.chunks); n > 0 {
-		last := t.chunks[n-1]
+// attach adds a batch whose rows get ids from id on. One shaped by an older definition is brought into the shape of the one
+// in force, so that only a change of definition ends a chunk early.
+func (t *Table) attach(shape *Info, b arrow.RecordBatch, id, version int64) {
+	current := t.infos[len(t.infos)-1]
+	t.bytes += logicalBytes(shape.Schema, b)
+	addRows(&t.chunks, current, id, conform(b, shape.Schema, current.Schema), version)
+}
+
+// addRows adds a batch, shaped by info, to the open chunk of a list and to new ones behind it.
+func addRows(chunks *[]*chunk, info *Info, id int64, b arrow.RecordBatch, version int64) {
+	for b.NumRows() > 0 {
+		c := openChunk(chunks, info, id)
+		n := min(b.NumRows(), maxChunkRows-c.rows)
+		if n == b.NumRows() {
+			c.add(b, version)
+		} else {
+			c.add(b.NewSlice(0, n), version)
+		}
+		b = b.NewSlice(n, b.NumRows())
+		id += n
+	}
+}
+
+// openChunk is the chunk that the row of that id goes into.
+func openChunk(chunks *[]*chunk, info *Info, id int64) *chunk {
+	if n := len(*chunks); n > 0 {
+		last := (*chunks)[n-1]
 		if !last.full() && last.diedAt == 0 && last.info == info && last.first+last.rows == id {
 			return last
 		}
 	}
 	c := &chunk{first: id, info: info}
-	t.chunks = append(t.chunks, c)
+	*chunks = append(*chunks, c)
 	return c
 }
 

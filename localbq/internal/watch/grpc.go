@@ -20,6 +20,27 @@ import (
 type Watch struct {
 	Faults *fault.Rules
 	Audit  *audit.Log
+	// Kind is the kind of a created write stream by its name, "" of one that is not there; nil knows none.
+	Kind func(stream string) string
+}
+
+// StreamKind is what rules call the kind of a write stream: default, committed, pending, buffered; "" of any other name.
+func (w *Watch) StreamKind(stream string) string {
+	if strings.HasSuffix(stream, "/_default") {
+		return "default"
+	}
+	if w.Kind == nil {
+		return ""
+	}
+	return w.Kind(stream)
+}
+
+type eventKey struct{}
+
+// Event is the record of a unary call that a handler answers; nil outside of one.
+func Event(ctx context.Context) *audit.Event {
+	e, _ := ctx.Value(eventKey{}).(*audit.Event)
+	return e
 }
 
 // Anonymous is a caller that says nothing about itself.
@@ -66,15 +87,15 @@ func split(full string) (service, method string) {
 type named interface{ GetName() string }
 
 // describe fills in what rules can match of a call.
-func describe(ctx context.Context, service, method string, request any) fault.Call {
+func (w *Watch) describe(ctx context.Context, service, method string, request any) fault.Call {
 	c := fault.Call{Service: service, Method: method, Principal: Principal(ctx), Remote: Remote(ctx)}
 	switch r := request.(type) {
 	case *storagepb.CreateReadSessionRequest:
 		c.Table = r.GetReadSession().GetTable()
 	case *storagepb.CreateWriteStreamRequest:
-		c.Table = r.GetParent()
+		c.Table, c.StreamKind = r.GetParent(), createdKinds[r.GetWriteStream().GetType()]
 	case *storagepb.BatchCommitWriteStreamsRequest:
-		c.Table = r.GetParent()
+		c.Table, c.StreamKind = r.GetParent(), "pending"
 	case *storagepb.FlushRowsRequest:
 		c.Stream = r.GetWriteStream()
 	case *storagepb.ReadRowsRequest:
@@ -85,10 +106,15 @@ func describe(ctx context.Context, service, method string, request any) fault.Ca
 	if c.Table == "" && strings.Contains(c.Stream, "/tables/") {
 		c.Table = strings.Join(strings.SplitN(c.Stream, "/", 7)[:6], "/")
 	}
-	if strings.HasSuffix(c.Stream, "/_default") {
-		c.StreamKind = "default"
+	if service == "write" && c.Stream != "" {
+		c.StreamKind = w.StreamKind(c.Stream)
 	}
 	return c
+}
+
+// createdKinds are the kinds of streams that are yet to be created.
+var createdKinds = map[storagepb.WriteStream_Type]string{
+	storagepb.WriteStream_COMMITTED: "committed", storagepb.WriteStream_PENDING: "pending", storagepb.WriteStream_BUFFERED: "buffered",
 }
 
 func (w *Watch) begin(c fault.Call) *audit.Event {
@@ -101,7 +127,7 @@ func (w *Watch) Unary(ctx context.Context, request any, info *grpc.UnaryServerIn
 	if service == "" {
 		return handle(ctx, request)
 	}
-	c := describe(ctx, service, method, request)
+	c := w.describe(ctx, service, method, request)
 	e := w.begin(c)
 	v := w.Faults.At(ctx, fault.Receive, c)
 	e.Update(func(r *audit.Record) { r.Rules = append(r.Rules, v.Fired...) })
@@ -111,7 +137,7 @@ func (w *Watch) Unary(ctx context.Context, request any, info *grpc.UnaryServerIn
 	if ctx.Err() != nil { // the caller went away while a rule held the call: it was never made
 		return nil, finish(e, status.FromContextError(ctx.Err()).Err(), true, audit.Cut)
 	}
-	answer, err := handle(ctx, request)
+	answer, err := handle(context.WithValue(ctx, eventKey{}, e), request)
 	v = w.Faults.At(ctx, fault.Applied, c)
 	e.Update(func(r *audit.Record) { r.Rules = append(r.Rules, v.Fired...) })
 	if replaced := instead(v, c); replaced != nil {
@@ -154,7 +180,7 @@ func (w *Watch) Stream(server any, call grpc.ServerStream, info *grpc.StreamServ
 	if service == "" || method == "AppendRows" {
 		return handle(server, call)
 	}
-	s := &stream{ServerStream: call, watch: w, call: describe(call.Context(), service, method, nil)}
+	s := &stream{ServerStream: call, watch: w, call: w.describe(call.Context(), service, method, nil)}
 	s.event = w.begin(s.call)
 	err := handle(server, s)
 	if s.stopped != nil {
@@ -189,7 +215,7 @@ func (s *stream) RecvMsg(m any) error {
 	if err := s.ServerStream.RecvMsg(m); err != nil {
 		return err
 	}
-	s.call = describe(s.Context(), s.call.Service, s.call.Method, m)
+	s.call = s.watch.describe(s.Context(), s.call.Service, s.call.Method, m)
 	s.event.Update(func(r *audit.Record) { r.Table, r.Stream = s.call.Table, s.call.Stream })
 	return s.at(fault.Receive)
 }

@@ -3,9 +3,12 @@ package writeapi
 import (
 	"bytes"
 	"context"
+	"errors"
+	"time"
 
 	"cloud.google.com/go/bigquery/storage/apiv1/storagepb"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/millrace-dev/millrace/localbq/internal/audit"
 	"github.com/millrace-dev/millrace/localbq/internal/decode"
@@ -28,6 +31,8 @@ type connection struct {
 	// missing stays in force until a request changes it; columns are for one request (storage.proto).
 	missing      storagepb.AppendRowsRequest_MissingValueInterpretation
 	destinations map[store.TableRef]*destination
+	created      *store.Stream // that the connection writes to; nil before the first request, and for default streams
+	stale        time.Time     // until when it holds a stale count of the stream's rows
 }
 
 // destination is one table that the connection writes to.
@@ -98,6 +103,8 @@ func (c *connection) checkFields(r *request) error {
 			return invalidName(r.stream).ending()
 		case !first && name.isDefault() != c.stream.isDefault():
 			return invalid(r.stream, "A connection must not mix a default stream and a created stream.").ending()
+		case !first && !name.isDefault() && name.full != c.stream.full:
+			return invalid(r.stream, "The connection was opened for stream %s and must not name another.", c.stream.full).ending()
 		}
 		c.stream = name
 	}
@@ -114,7 +121,7 @@ func (c *connection) checkFields(r *request) error {
 func (c *connection) destination(r *request) (*destination, error) {
 	ref := c.stream.table
 	t, err := c.server.table(c.ctx, ref, permissionGet)
-	if err == nil && c.server.windows.tooFresh(t, c.server.Clock.Now()) {
+	if err == nil && c.stream.isDefault() && c.server.windows.tooFresh(t, c.server.Clock.Now()) {
 		err = permissionDenied(permissionUpdate, ref.Path())
 	}
 	if err != nil {
@@ -124,7 +131,9 @@ func (c *connection) destination(r *request) (*destination, error) {
 		return nil, err
 	}
 	if !c.stream.isDefault() {
-		return nil, unknownStream(c.stream).ending()
+		if err := c.open(t); err != nil {
+			return nil, err
+		}
 	}
 	d := c.destinations[ref]
 	if d == nil {
@@ -136,6 +145,9 @@ func (c *connection) destination(r *request) (*destination, error) {
 	}
 	if d.table != t { // dropped and made again
 		d.table, d.plan, d.announced = t, nil, c.known(t).Number
+	}
+	if c.created != nil && d.schema != nil { // a created stream's connection keeps its writer schema
+		return d, nil
 	}
 	if r.schemaSent && (d.schema == nil || !bytes.Equal(d.schema.bytes, r.descriptor)) {
 		return d, c.adopt(d, r)
@@ -163,13 +175,14 @@ func (c *connection) write(d *destination, r *request) (*storagepb.AppendRowsRes
 	if err := c.plan(d); err != nil {
 		return nil, err
 	}
+	if err := c.checkOffset(r); err != nil {
+		return nil, err
+	}
 	switch {
-	case r.offset != nil:
-		return nil, invalid(c.stream.full, "The offset must not be set for the default stream.")
 	case r.count() == 0:
 		return nil, c.noRows(r)
 	}
-	rows := store.Rows{Info: d.info, Count: r.count(), Accounted: true}
+	rows := store.Rows{Info: d.info, Count: r.count(), Accounted: true, Stream: c.created, Offset: r.offset}
 	if mode := d.table.Mode(); mode != store.ModeNull {
 		if err := c.decode(d, r); err != nil {
 			return nil, err
@@ -183,15 +196,23 @@ func (c *connection) write(d *destination, r *request) (*storagepb.AppendRowsRes
 	rows.Note = c.event.Note()
 	written, err := d.table.Write(rows)
 	if err != nil {
-		return nil, c.storeFailure(err)
+		return nil, c.storeFailure(r, err)
 	}
 	c.event.Update(func(a *audit.Record) {
 		a.Effect, a.Instance = audit.Visible, d.table.Instance()
 		a.First, a.Count, a.Before, a.After = written.First, written.Count, written.Before, written.After
+		if written.Hidden {
+			a.Effect = audit.Applied
+		}
+		if c.created != nil {
+			a.At = &written.Offset
+		}
 	})
-	return &storagepb.AppendRowsResponse{Response: &storagepb.AppendRowsResponse_AppendResult_{
-		AppendResult: &storagepb.AppendRowsResponse_AppendResult{}, // the default stream has no offsets
-	}}, nil
+	result := &storagepb.AppendRowsResponse_AppendResult{} // the default stream has no offsets
+	if c.created != nil {
+		result.Offset = wrapperspb.Int64(written.Offset)
+	}
+	return &storagepb.AppendRowsResponse{Response: &storagepb.AppendRowsResponse_AppendResult_{AppendResult: result}}, nil
 }
 
 func (c *connection) decoding(r *request) decode.Request {
@@ -241,7 +262,10 @@ func (c *connection) rowFailure(bad []decode.RowError) error {
 }
 
 // storeFailure is for a write that the store refused: the table went away under it, or the log cannot be written.
-func (c *connection) storeFailure(err error) error {
+func (c *connection) storeFailure(r *request, err error) error {
+	if refused, ok := errors.AsType[*store.StreamError](err); ok {
+		return c.refusedBy(refused, r)
+	}
 	switch {
 	case refusal.Is(err, refusal.NotFound):
 		return permissionDenied(permissionGet, c.stream.table.Path())

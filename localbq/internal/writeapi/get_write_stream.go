@@ -8,9 +8,8 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// GetWriteStream answers for the default stream, which is of type COMMITTED and has no times (official client suites; the
-// proto comment says otherwise), and has the schema in the FULL view only. No stream can have been created, so any other
-// well-formed id is of a stream that does not exist.
+// GetWriteStream answers with the dataset's location in lower case, and with the schema in the FULL view only. The default
+// stream is of type COMMITTED and has no times (official client suites; the proto comment says otherwise).
 func (s *Server) GetWriteStream(ctx context.Context, q *storagepb.GetWriteStreamRequest) (*storagepb.WriteStream, error) {
 	w, err := s.getWriteStream(ctx, q)
 	return w, ended(err)
@@ -25,14 +24,19 @@ func (s *Server) getWriteStream(ctx context.Context, q *storagepb.GetWriteStream
 	if err != nil {
 		return nil, err
 	}
+	w := &storagepb.WriteStream{Name: name.full, Type: storagepb.WriteStream_COMMITTED}
 	if !name.isDefault() {
-		return nil, unknownStream(name)
+		stream := t.Stream(name.id)
+		if stream == nil {
+			return nil, unknownStream(name)
+		}
+		w = s.describeStream(stream)
 	}
 	d, err := s.Store.Dataset(name.table.DatasetRef())
 	if err != nil {
 		return nil, permissionDenied(permissionGet, name.table.Path())
 	}
-	w := &storagepb.WriteStream{Name: name.full, Type: storagepb.WriteStream_COMMITTED, Location: strings.ToLower(d.Location)}
+	w.Location = strings.ToLower(d.Location)
 	if q.GetView() == storagepb.WriteStreamView_FULL {
 		w.TableSchema = s.windows.known(t, s.Store.Version(), s.Clock.Now()).Schema.Storage()
 	}

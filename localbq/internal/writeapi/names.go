@@ -13,7 +13,9 @@ type streamName struct {
 	id    string // "_default", or the id of a created stream
 }
 
-func (n streamName) isDefault() bool { return n.id == "_default" }
+const defaultStream = "_default"
+
+func (n streamName) isDefault() bool { return n.id == defaultStream }
 
 // parseStream reads "T/streams/<id>" or "T/_default", T being "projects/p/datasets/d/tables/t". The default stream answers
 // to both; the Java client sends the second.

@@ -53,9 +53,7 @@ func (c *connection) describe(r *request) fault.Call {
 	}
 	if parsed, ok := parseStream(name); ok {
 		about.Table = parsed.table.Path()
-		if parsed.isDefault() {
-			about.StreamKind = "default"
-		}
+		about.StreamKind = c.server.Watch.StreamKind(name)
 	}
 	return about
 }

@@ -38,7 +38,7 @@ func New(d Deps) *Server {
 	s := &Server{Deps: d}
 	s.windows = windows{
 		profile: d.Profile.Windows, log: d.Watch.Audit,
-		random: rand.New(rand.NewPCG(d.Seed, 0x77726974)), drawn: map[windowKey]drawn{},
+		random: rand.New(rand.NewPCG(d.Seed, 0x77726974)), drawn: map[windowKey]drawn{}, denied: map[denialKey]int{},
 	}
 	return s
 }

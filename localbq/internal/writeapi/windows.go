@@ -19,6 +19,13 @@ type windows struct {
 	mu     sync.Mutex // guards the fields below
 	random *rand.Rand
 	drawn  map[windowKey]drawn
+	denied map[denialKey]int // calls still to be denied
+}
+
+// denialKey is one kind of calls on one table.
+type denialKey struct {
+	instance int64
+	method   string
 }
 
 // windowKey is one definition of one table.
@@ -67,6 +74,38 @@ func (w *windows) of(t *store.Table, info *store.Info) drawn {
 func (w *windows) tooFresh(t *store.Table, now time.Time) bool {
 	first := t.Infos()[0]
 	return !passed(first.Created, w.of(t, first).deny, now)
+}
+
+// denies reports whether a call on a table is denied because the table is fresh.
+func (w *windows) denies(t *store.Table, method string, d profile.Denials, now time.Time) bool {
+	if d == (profile.Denials{}) || passed(t.Infos()[0].Created, d.Within, now) {
+		return false
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	key := denialKey{t.Instance(), method}
+	left, drawn := w.denied[key]
+	if !drawn {
+		if left = d.Draw(w.random); left > 0 {
+			e := w.log.Begin(audit.Record{
+				RPC: "window", Table: t.Ref().Path(), Instance: key.instance,
+				Note: fmt.Sprintf("%s is denied %d times while the table is fresh", method, left),
+			})
+			e.Done(audit.Sent)
+		}
+	}
+	w.denied[key] = max(0, left-1)
+	return left > 0
+}
+
+// staleFor is how long a connection that is opened now holds a stale count of a stream's rows.
+func (w *windows) staleFor() time.Duration {
+	if w.profile.ReconnectOffset == (profile.Window{}) {
+		return 0
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.profile.ReconnectOffset.Draw(w.random)
 }
 
 // passed reports whether a window that opened at start is over. None is over at once: versions run ahead of a clock that
