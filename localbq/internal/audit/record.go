@@ -49,7 +49,7 @@ type Record struct {
 	At *int64 `json:"at,omitempty"`
 	// Shown are the rows of created streams that a flush or a commit made visible, in the order of their ids.
 	Shown []Shown `json:"shown,omitempty"`
-	Rows     int64  `json:"rows,omitempty"`   // in the request
+	Rows  int64   `json:"rows,omitempty"` // in the request
 	// Digests are of the rows' bytes, in order; nil where only counts are kept.
 	Digests Digests `json:"digests,omitempty"`
 	Effect  Effect  `json:"effect"`
