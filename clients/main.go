@@ -36,6 +36,7 @@ var steps = []step{
 	{name: "read Avro"},
 	{name: "read Arrow"},
 	{name: "query"},
+	{name: "every type"},
 	{name: "discovery", only: "python"},
 	{name: "delete"},
 }

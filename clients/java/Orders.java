@@ -56,6 +56,7 @@ import java.math.BigDecimal;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.time.Instant;
+import java.time.Period;
 import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -84,6 +85,7 @@ import org.apache.avro.io.BinaryDecoder;
 import org.apache.avro.io.DecoderFactory;
 import org.json.JSONArray;
 import org.json.JSONObject;
+import org.threeten.extra.PeriodDuration;
 
 /** Official Java clients against a local BigQuery, unmodified. One method for each step of the suite. */
 final class Orders {
@@ -144,6 +146,7 @@ final class Orders {
     steps.put("read Avro", orders::readAvro);
     steps.put("read Arrow", orders::readArrow);
     steps.put("query", orders::query);
+    steps.put("every type", orders::everyType);
     steps.put("delete", orders::delete);
     for (Map.Entry<String, Step> step : steps.entrySet()) {
       String result = "ok";
@@ -333,6 +336,28 @@ final class Orders {
     want("n", row.get("n").getLongValue(), 10L);
     want("price", row.get("price").getNumericValue(), new BigDecimal("2.5"));
     want("placed", row.get("placed").getTimestampInstant(), PLACED);
+  }
+
+  void everyType() throws Exception {
+    FieldValueList row = bigquery.query(QueryJobConfiguration.of("SELECT TRUE AS truth, 1.5 AS half, b'\\x00\\xff' AS raw,"
+        + " BIGNUMERIC '1e-38' AS tiny, DATE '2026-01-02' AS day, TIME '03:04:05.000006' AS hour,"
+        + " DATETIME '2026-01-02 03:04:05' AS civil, INTERVAL 3 DAY AS wait, RANGE<DATE> '[2026-01-02, UNBOUNDED)' AS span,"
+        + " ST_GEOGPOINT(1, 2) AS place, [1, 2] AS list, [STRUCT('tea' AS name, 2 AS count)] AS records,"
+        + " CAST(NULL AS STRING) AS nothing, JSON '{\"a\": [1, null]}' AS doc")).iterateAll().iterator().next();
+    want("truth", row.get("truth").getBooleanValue(), true);
+    want("half", row.get("half").getDoubleValue(), 1.5);
+    want("raw", Arrays.toString(row.get("raw").getBytesValue()), "[0, -1]");
+    want("tiny", row.get("tiny").getNumericValue(), new BigDecimal("1e-38"));
+    want("day", row.get("day").getStringValue(), "2026-01-02");
+    want("hour", row.get("hour").getStringValue(), "03:04:05.000006");
+    want("civil", row.get("civil").getStringValue(), "2026-01-02T03:04:05");
+    want("wait", row.get("wait").getPeriodDuration(), PeriodDuration.of(Period.ofDays(3)));
+    want("span", row.get("span").getRangeValue().getStart().getStringValue(), "2026-01-02");
+    want("place", row.get("place").getStringValue(), "POINT(1 2)");
+    want("list", row.get("list").getRepeatedValue().get(1).getLongValue(), 2L);
+    want("records", row.get("records").getRepeatedValue().get(0).getRecordValue().get(0).getStringValue(), "tea");
+    want("nothing", row.get("nothing").isNull(), true);
+    want("doc", row.get("doc").getStringValue(), "{\"a\":[1,null]}");
   }
 
   void insertAll() throws Exception {

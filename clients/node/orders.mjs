@@ -215,6 +215,21 @@ async function extract() {
   assert.deepEqual(lines.slice(1).map(l => l.split(',')[0]).sort(), ['load-0', 'load-1']);
 }
 
+async function everyType() {
+  const query = `SELECT TRUE AS truth, 1.5 AS half, b'\\x00\\xff' AS raw, BIGNUMERIC '1e-38' AS tiny, DATE '2026-01-02' AS day,
+    TIME '03:04:05.000006' AS hour, DATETIME '2026-01-02 03:04:05' AS civil, INTERVAL 3 DAY AS wait,
+    RANGE<DATE> '[2026-01-02, UNBOUNDED)' AS span, ST_GEOGPOINT(1, 2) AS place, [1, 2] AS list,
+    [STRUCT('tea' AS name, 2 AS count)] AS records, CAST(NULL AS STRING) AS nothing, JSON '{"a": [1, null]}' AS doc`;
+  const [[row]] = await bigquery.query(query);
+  const day = BigQuery.date('2026-01-02');
+  assert.deepEqual(JSON.parse(JSON.stringify(row)), JSON.parse(JSON.stringify({
+    truth: true, half: 1.5, raw: Buffer.from([0, 0xff]), tiny: '1e-38', day, hour: BigQuery.time('03:04:05.000006'),
+    civil: BigQuery.datetime('2026-01-02T03:04:05'), wait: '0-0 3 0:0:0', span: {elementType: 'DATE', start: day, end: null},
+    place: BigQuery.geography('POINT(1 2)'), list: [1, 2], records: [{name: 'tea', count: 2}], nothing: null,
+    doc: '{"a":[1,null]}',
+  })));
+}
+
 async function remove() {
   const table = bigquery.dataset(datasetId).table('orders');
   await table.delete();
@@ -229,6 +244,7 @@ const steps = {
   'read Avro': readAvro,
   'read Arrow': readArrow,
   'query': query,
+  'every type': everyType,
   'delete': remove,
 };
 

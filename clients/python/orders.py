@@ -9,6 +9,7 @@ import os
 import grpc
 import pyarrow
 import pyarrow.parquet
+from dateutil.relativedelta import relativedelta
 from google.api_core.client_options import ClientOptions
 from google.api_core.exceptions import NotFound
 from google.auth.credentials import AnonymousCredentials
@@ -183,6 +184,24 @@ def query():
     want("result as Arrow", arrow.to_pylist(), [{"n": 10, "price": decimal.Decimal("2.5"), "placed": PLACED}])
 
 
+def every_type():
+    """Values of every type, in JSON over REST and as Arrow."""
+    sql = """SELECT TRUE AS truth, 1.5 AS half, b'\\x00\\xff' AS raw, BIGNUMERIC '1e-38' AS tiny, DATE '2026-01-02' AS day,
+        TIME '03:04:05.000006' AS hour, DATETIME '2026-01-02 03:04:05' AS civil, INTERVAL 3 DAY AS wait,
+        RANGE<DATE> '[2026-01-02, UNBOUNDED)' AS span, ST_GEOGPOINT(1, 2) AS place, [1, 2] AS list,
+        [STRUCT('tea' AS name, 2 AS count)] AS records, CAST(NULL AS STRING) AS nothing, JSON '{"a": [1, null]}' AS doc"""
+    day = datetime.date(2026, 1, 2)
+    expected = {
+        "truth": True, "half": 1.5, "raw": b"\0\xff", "tiny": decimal.Decimal("1e-38"), "day": day,
+        "hour": datetime.time(3, 4, 5, 6), "civil": datetime.datetime(2026, 1, 2, 3, 4, 5), "wait": relativedelta(days=3),
+        "span": {"start": day, "end": None}, "place": "POINT(1 2)", "list": [1, 2],
+        "records": [{"name": "tea", "count": 2}], "nothing": None, "doc": {"a": [1, None]},
+    }
+    want("row", [dict(r.items()) for r in client.query_and_wait(sql)], [expected])
+    expected |= {"doc": '{"a":[1,null]}', "wait": pyarrow.MonthDayNano([0, 3, 0])}
+    want("row as Arrow", client.query(sql).to_arrow(bqstorage_client=reader).to_pylist(), [expected])
+
+
 def write_arrow():
     batch = pyarrow.RecordBatch.from_pylist(
         [{"sku": f"arrow-{i}", "count": i, "price": decimal.Decimal("2.5"), "placed": PLACED} for i in (1, 2)],
@@ -302,6 +321,7 @@ STEPS = {
     "read Avro": read_avro,
     "read Arrow": read_arrow,
     "query": query,
+    "every type": every_type,
     "discovery": discovery_document,
     "delete": delete,
 }
