@@ -32,11 +32,15 @@ func (s step) of(client string) bool { return s.only == "" || s.only == client }
 var steps = []step{
 	{name: "create"},
 	{name: "default stream"},
+	{name: "committed stream"},
+	{name: "buffered stream"},
+	{name: "pending stream"},
 	{name: "Arrow rows", only: "python"},
 	{name: "read Avro"},
 	{name: "read Arrow"},
 	{name: "query"},
 	{name: "every type"},
+	{name: "insertAll"},
 	{name: "discovery", only: "python"},
 	{name: "delete"},
 }

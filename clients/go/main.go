@@ -88,10 +88,14 @@ func main() {
 	}{
 		{"create", c.create},
 		{"default stream", c.writeDefault},
+		{"committed stream", c.writeCommitted},
+		{"buffered stream", c.writeBuffered},
+		{"pending stream", c.writePending},
 		{"read Avro", c.readAvro},
 		{"read Arrow", c.readArrow},
 		{"query", c.query},
 		{"every type", c.everyType},
+		{"insertAll", c.insertAll},
 		{"delete", c.delete},
 	} {
 		result := "ok"

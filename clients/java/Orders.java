@@ -143,10 +143,14 @@ final class Orders {
     Map<String, Step> steps = new LinkedHashMap<>();
     steps.put("create", orders::create);
     steps.put("default stream", orders::writeDefault);
+    steps.put("committed stream", orders::writeCommitted);
+    steps.put("buffered stream", orders::writeBuffered);
+    steps.put("pending stream", orders::writePending);
     steps.put("read Avro", orders::readAvro);
     steps.put("read Arrow", orders::readArrow);
     steps.put("query", orders::query);
     steps.put("every type", orders::everyType);
+    steps.put("insertAll", orders::insertAll);
     steps.put("delete", orders::delete);
     for (Map.Entry<String, Step> step : steps.entrySet()) {
       String result = "ok";

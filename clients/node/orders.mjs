@@ -241,10 +241,14 @@ async function remove() {
 const steps = {
   'create': create,
   'default stream': writeDefault,
+  'committed stream': writeCommitted,
+  'buffered stream': writeBuffered,
+  'pending stream': writePending,
   'read Avro': readAvro,
   'read Arrow': readArrow,
   'query': query,
   'every type': everyType,
+  'insertAll': insertAll,
   'delete': remove,
 };
 

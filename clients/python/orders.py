@@ -317,11 +317,15 @@ def delete():
 STEPS = {
     "create": create,
     "default stream": write_default,
+    "committed stream": write_committed,
+    "buffered stream": write_buffered,
+    "pending stream": write_pending,
     "Arrow rows": write_arrow,
     "read Avro": read_avro,
     "read Arrow": read_arrow,
     "query": query,
     "every type": every_type,
+    "insertAll": insert_all,
     "discovery": discovery_document,
     "delete": delete,
 }
