@@ -17,6 +17,9 @@ type (
 	FaultStatus   = fault.Status
 	FaultRowError = fault.RowError
 	FaultHTTP     = fault.HTTP
+	// FaultState is a change that a rule makes to what the service keeps; FaultCut is where it cuts a connection off.
+	FaultState = fault.State
+	FaultCut   = fault.Cut
 	// FaultDuration is a time.Duration spelt as text in JSON.
 	FaultDuration = fault.Duration
 	// Barrier is a call that a rule holds.
@@ -30,6 +33,19 @@ const (
 	PhaseAnswered = fault.Answered
 
 	FaultAlways = fault.Always
+)
+
+// What a FaultState does.
+const (
+	FaultDeleteTable   = fault.DeleteTable
+	FaultRecreateTable = fault.RecreateTable
+	FaultTruncateTable = fault.TruncateTable
+	FaultTouchTable    = fault.TouchTable
+	FaultAddColumn     = fault.AddColumn
+	FaultDropColumn    = fault.DropColumn
+	FaultRelaxColumn   = fault.RelaxColumn
+	FaultRetypeColumn  = fault.RetypeColumn
+	FaultExpireSession = fault.ExpireSession
 )
 
 // Faults are the rules in force.

@@ -35,6 +35,8 @@ type Instance struct {
 	conns   fault.Connections
 	rest    *http.Server
 	grpc    *grpc.Server
+	// expire ends a read session before its time.
+	expire func(session string) error
 	// services are what the two servers serve, closed behind them.
 	services []func() error
 
@@ -88,6 +90,7 @@ func (i *Instance) open() error {
 	c := &i.config
 	var err error
 	i.faults = fault.NewRules(c.Clock, c.Seed, &i.conns)
+	i.faults.ChangeWith(i.changeState)
 	options := store.Options{
 		Clock: c.Clock, AutoCreateDataset: c.AutoCreateDataset, Check: decode.CheckDefaults, Mode: c.mode, Wrote: i.wrote,
 		Dir: c.Dir, Sync: c.Sync, Logger: c.Logger,

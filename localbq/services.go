@@ -89,6 +89,7 @@ func (i *Instance) newGRPC() *grpc.Server {
 		Queries: i.config.Queries, NoQueries: noQueries,
 	})
 	read.Register(s)
+	i.expire = read.Expire
 	i.services = append(i.services, func() error { read.Close(); return nil })
 
 	grpc_health_v1.RegisterHealthServer(s, health.NewServer())

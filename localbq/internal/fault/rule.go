@@ -29,6 +29,8 @@ type Rule struct {
 	Action Action `json:"action"`
 	// Count is how often the rule fires before it disarms; 0 is once, Always never disarms it.
 	Count int `json:"count,omitempty"`
+	// For keeps the rule firing for a time of the service's clock from the first time on, as a storm does; Count must then be 0.
+	For Duration `json:"for,omitempty"`
 }
 
 // Match picks calls. Empty fields match everything; all others must agree.
@@ -74,6 +76,22 @@ type Action struct {
 	Reset bool `json:"reset,omitempty"`
 	// LoseAck is Reset once the work is done: the client does not hear of a success.
 	LoseAck bool `json:"loseAck,omitempty"`
+	// ResetAfter cuts the connection off once some more bytes have passed.
+	ResetAfter *Cut `json:"resetAfter,omitempty"`
+	// DelayAck keeps the answer to an append back until that many further ones are due; all leave in order then. At the end of
+	// the client's requests what is kept back leaves.
+	DelayAck int `json:"delayAck,omitempty"`
+	// State changes what the service keeps, in order, before anything else but delays and holds. A change that cannot be made
+	// fails MustAllFire.
+	State []State `json:"state,omitempty"`
+}
+
+// Cut is where a connection is cut off.
+type Cut struct {
+	// Bytes is how many more pass, counted on the wire from when the rule fires, for all calls on the connection.
+	Bytes int64 `json:"bytes"`
+	// From is who sends them: "server", which "" means, or "client".
+	From string `json:"from,omitempty"`
 }
 
 // Status is a gRPC answer.
@@ -139,7 +157,7 @@ func (r *Rule) check() error {
 	switch {
 	case r.Phase != Receive && r.Phase != Applied && r.Phase != Answered:
 		return fmt.Errorf("fault rule %q: unknown phase %q: expected receive, applied or answered", r.Name, r.Phase)
-	case a == (Action{}):
+	case a.nothing():
 		return fmt.Errorf("fault rule %q has no action", r.Name)
 	case a.LoseAck && r.Phase != Applied:
 		return fmt.Errorf("fault rule %q: loseAck happens in phase applied, not %s", r.Name, r.Phase)
@@ -147,6 +165,12 @@ func (r *Rule) check() error {
 		return fmt.Errorf("fault rule %q: the answer cannot be replaced in phase answered", r.Name)
 	case a.Status != nil && !a.Status.known():
 		return fmt.Errorf("fault rule %q: unknown gRPC code %q or StorageError %q", r.Name, a.Status.Code, a.Status.StorageError)
+	case a.ResetAfter != nil && (a.ResetAfter.Bytes < 0 || a.ResetAfter.From != "" && a.ResetAfter.From != "server" && a.ResetAfter.From != "client"):
+		return fmt.Errorf("fault rule %q: resetAfter takes bytes of at least 0, from server or client", r.Name)
+	case a.DelayAck != 0 && (a.DelayAck < 0 || r.Phase != Applied || m.Method != "AppendRows"):
+		return fmt.Errorf("fault rule %q: delayAck is for phase applied of method AppendRows, and counts from 1", r.Name)
+	case r.For < 0:
+		return fmt.Errorf("fault rule %q: for must not be negative", r.Name)
 	case a.HTTP != nil && (a.HTTP.Code < 400 || a.HTTP.Code > 599):
 		return fmt.Errorf("fault rule %q: HTTP code %d is no error", r.Name, a.HTTP.Code)
 	case m.Nth < 0 || m.Every < 0 || m.Probability < 0 || m.Probability > 1 || r.Count < Always:
@@ -154,7 +178,17 @@ func (r *Rule) check() error {
 	case exclusive(m.Nth > 0, m.Every > 0, m.Probability > 0) > 1:
 		return fmt.Errorf("fault rule %q: only one of nth, every and probability can be set", r.Name)
 	}
+	for _, s := range a.State {
+		if err := s.check(); err != nil {
+			return fmt.Errorf("fault rule %q: %w", r.Name, err)
+		}
+	}
 	return nil
+}
+
+func (a *Action) nothing() bool {
+	return a.Status == nil && a.HTTP == nil && a.Delay == 0 && !a.Hang && !a.Barrier && !a.Reset && !a.LoseAck &&
+		a.ResetAfter == nil && a.DelayAck == 0 && len(a.State) == 0
 }
 
 func exclusive(conditions ...bool) int {

@@ -32,12 +32,15 @@ type Verdict struct {
 	Status *Status
 	HTTP   *HTTP
 	Reset  bool // the connection has been cut
+	// DelayAck is how many further answers the one to an append waits for.
+	DelayAck int
 }
 
 // Rules are the rules in force. Safe for concurrent use.
 type Rules struct {
-	clock clock.Clock
-	conns *Connections
+	clock  clock.Clock
+	conns  *Connections
+	change func(State, Call) error // carries out state actions
 
 	armed atomic.Int32 // rules that may still fire: none make At cheap
 
@@ -57,9 +60,16 @@ type armed struct {
 	Rule
 	matched, fired int
 	released       chan struct{} // closed when its hanging calls may go on
+	until          time.Time     // when a rule with For disarms, once it has fired
+	failures       []string      // state actions that could not be carried out
 }
 
-func (a *armed) spent() bool { return a.Count != Always && a.fired >= a.Count }
+func (a *armed) spent(now time.Time) bool {
+	if a.For > 0 {
+		return a.fired > 0 && !now.Before(a.until)
+	}
+	return a.Count != Always && a.fired >= a.Count
+}
 
 // NewRules is no rules, whose choices come from seed and whose resets are made through conns.
 func NewRules(c clock.Clock, seed uint64, conns *Connections) *Rules {
@@ -86,7 +96,12 @@ func (r *Rules) Add(rules ...Rule) error {
 				rule.Phase = Applied
 			}
 		}
-		rule.Count = cmp.Or(rule.Count, 1)
+		if rule.For != 0 && rule.Count != 0 {
+			return fmt.Errorf("fault rule %q: only one of for and count can be set", rule.Name)
+		}
+		if rule.For == 0 {
+			rule.Count = cmp.Or(rule.Count, 1)
+		}
 		if err := rule.check(); err != nil {
 			return err
 		}
@@ -105,6 +120,8 @@ func (r *Rules) Add(rules ...Rule) error {
 type Report struct {
 	Rule
 	Fired int `json:"fired"`
+	// Failed lists the state actions that could not be carried out, and why.
+	Failed []string `json:"failed,omitempty"`
 }
 
 // List reports all rules, in the order they were armed.
@@ -113,7 +130,7 @@ func (r *Rules) List() []Report {
 	defer r.mu.Unlock()
 	out := make([]Report, len(r.rules))
 	for i, a := range r.rules {
-		out[i] = Report{a.Rule, a.fired}
+		out[i] = Report{a.Rule, a.fired, slices.Clone(a.failures)}
 	}
 	return out
 }
@@ -161,7 +178,7 @@ func (r *Rules) Close() {
 	r.Clear()
 }
 
-// MustAllFire fails a test for every rule that has not fired once.
+// MustAllFire fails a test for every rule that has not fired once, and for every state action that failed.
 func (r *Rules) MustAllFire(t interface {
 	Helper()
 	Errorf(format string, args ...any)
@@ -170,6 +187,9 @@ func (r *Rules) MustAllFire(t interface {
 	for _, report := range r.List() {
 		if report.Fired == 0 {
 			t.Errorf("fault rule %q never fired", report.Name)
+		}
+		for _, failure := range report.Failed {
+			t.Errorf("fault rule %q: %s", report.Name, failure)
 		}
 	}
 }
@@ -183,6 +203,11 @@ func (r *Rules) At(ctx context.Context, phase Phase, c Call) Verdict {
 	for _, a := range r.fire(phase, c) {
 		v.Fired = append(v.Fired, a.Name)
 		cut := r.hold(ctx, a, phase, c)
+		r.changeState(a, c)
+		if after := a.Action.ResetAfter; after != nil {
+			r.conns.ResetAfter(c.Remote, *after)
+		}
+		v.DelayAck = max(v.DelayAck, a.Action.DelayAck)
 		v.Status, v.HTTP = cmp.Or(a.Action.Status, v.Status), cmp.Or(a.Action.HTTP, v.HTTP)
 		v.Reset = v.Reset || cut || a.Action.Reset || a.Action.LoseAck
 	}
@@ -197,16 +222,19 @@ func (r *Rules) fire(phase Phase, c Call) []*armed {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var firing []*armed
+	now := r.clock.Now()
 	for _, a := range r.rules {
-		if a.Phase != phase || a.spent() || !a.Match.agrees(c) || !r.hasFired(a.Match.After) {
+		if a.Phase != phase || a.spent(now) || !a.Match.agrees(c) || !r.hasFired(a.Match.After) {
 			continue
 		}
 		a.matched++
 		if !r.picks(a) {
 			continue
 		}
-		a.fired++
-		if a.spent() {
+		if a.fired++; a.fired == 1 {
+			a.until = now.Add(time.Duration(a.For))
+		}
+		if a.For == 0 && a.spent(now) {
 			r.armed.Add(-1)
 		}
 		firing = append(firing, a)

@@ -46,6 +46,8 @@ type Windows struct {
 	AddNewConnection, AddOpenConnection Window
 	// RelaxNewConnection and RelaxOpenConnection: the same for a column that became NULLABLE.
 	RelaxNewConnection, RelaxOpenConnection Window
+	// SchemaDrop: values for a column that has been dropped are taken and lost; later the column is one too many.
+	SchemaDrop Window
 	// ReadSelectedFields: a new column is unknown to the selected fields of read sessions.
 	ReadSelectedFields Window
 	// NumRows: a table's figures in REST answers trail its default stream.
@@ -84,8 +86,9 @@ func Friendly() Profile { return Profile{} }
 
 // Service has the windows that others observed at BigQuery: a fresh table denies its first appends for 1 to 10 s
 // (observed, length inferred), 23 % of fresh tables deny CreateWriteStream once or twice, and 8 % the first FlushRows (observed
-// in 140 trials; that it ends after 10 s is inferred); a new column reaches new connections after 1 s and open ones after 7 s, a relaxed one after
-// 0.4 s and 2 s, and read sessions know a new column after 30 s; numRows trails the default stream by 5 minutes (figures
+// in 140 trials; that it ends after 10 s is inferred); a new column reaches new connections after 1 s and open ones after
+// 7 s, a relaxed one after 0.4 s and 2 s, values for a dropped one are lost for 9 s, and read sessions know a new column after
+// 30 s; numRows trails the default stream by 5 minutes (figures
 // published by another client).
 func Service() Profile {
 	exactly := func(d time.Duration) Window { return Window{d, d} }
@@ -97,6 +100,7 @@ func Service() Profile {
 		AddOpenConnection:   exactly(7 * time.Second),
 		RelaxNewConnection:  exactly(400 * time.Millisecond),
 		RelaxOpenConnection: exactly(2 * time.Second),
+		SchemaDrop:          exactly(9 * time.Second),
 		ReadSelectedFields:  exactly(30 * time.Second),
 		NumRows:             exactly(5 * time.Minute),
 	}}

@@ -2,6 +2,7 @@ package readapi
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"cloud.google.com/go/bigquery/storage/apiv1/storagepb"
@@ -72,6 +73,14 @@ func New(d Deps) *Server {
 
 // Register adds the service to a server.
 func (s *Server) Register(r grpc.ServiceRegistrar) { storagepb.RegisterBigQueryReadServer(r, s) }
+
+// Expire ends a session before its time, by its full name or that of one of its streams.
+func (s *Server) Expire(session string) error {
+	if !s.sessions.expireNow(session) {
+		return fmt.Errorf("no read session or read stream is named %q", session)
+	}
+	return nil
+}
 
 // Close forgets all sessions. The gRPC server must have been stopped.
 func (s *Server) Close() { s.sessions.close() }

@@ -96,6 +96,29 @@ func (s *sessions) expire(session *session) {
 	}
 }
 
+// expireNow ends a session before its time, by its name or that of one of its streams.
+func (s *sessions) expireNow(name string) bool {
+	s.mu.Lock()
+	var found *session
+	for _, st := range s.streams {
+		if st.name == name || st.session.name == name {
+			found = st.session
+		}
+	}
+	var timer clock.Timer
+	if found != nil {
+		timer = s.timers[found.name]
+	}
+	s.mu.Unlock()
+	if timer != nil {
+		timer.Stop()
+	}
+	if found != nil {
+		s.expire(found)
+	}
+	return found != nil
+}
+
 func (s *sessions) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

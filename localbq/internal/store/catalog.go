@@ -150,6 +150,14 @@ func (s *Store) UpdateTable(ref TableRef, ifMatch string, change func(*schema.De
 	return c.info, err
 }
 
+// ForceTable is UpdateTable without the limits on what may change of the schema. Rows keep the values of columns that are
+// there before and after, with the same type.
+func (s *Store) ForceTable(ref TableRef, change func(*schema.Definition) error) (*Info, error) {
+	c := &updateTable{ref: ref, change: change, forced: true}
+	_, err := s.commit(c)
+	return c.info, err
+}
+
 // DeleteTable deletes a table or a view. Snapshots of it stay readable.
 func (s *Store) DeleteTable(ref TableRef) error {
 	_, err := s.commit(&deleteTable{ref: ref})

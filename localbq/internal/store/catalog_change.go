@@ -163,6 +163,7 @@ type updateTable struct {
 	ref     TableRef
 	ifMatch string
 	change  func(*schema.Definition) error
+	forced  bool // columns may be dropped and retyped
 	table   *Table
 	info    *Info // the result
 }
@@ -180,7 +181,11 @@ func (c *updateTable) prepare(s *Store, version int64) error {
 	if err := c.change(next); err != nil {
 		return err
 	}
-	changed, err := s.checkUpdate(c.ref, old.Definition, next)
+	check := s.checkUpdate
+	if c.forced {
+		check = s.checkForced
+	}
+	changed, err := check(c.ref, old.Definition, next)
 	if err != nil {
 		return err
 	}
@@ -203,6 +208,17 @@ func (s *Store) checkUpdate(ref TableRef, old, next *schema.Definition) (schema.
 		return schema.Change{}, nil // the schema of a view is computed, not widened
 	}
 	return schema.Widen(ref.String(), old.Schema, next.Schema)
+}
+
+// checkForced allows all that makes a definition.
+func (s *Store) checkForced(ref TableRef, old, next *schema.Definition) (schema.Change, error) {
+	if err := s.checkDefinition(next); err != nil {
+		return schema.Change{}, err
+	}
+	if change, err := s.checkUpdate(ref, old, next); err == nil {
+		return change, nil
+	}
+	return schema.Change{Drops: true}, nil
 }
 
 // samePartitioning ignores the expiration, which may change.

@@ -12,7 +12,7 @@ import (
 
 // conform brings a batch shaped by one schema of a table into the shape of another: columns that are new are NULL or
 // empty, columns that are gone are left out, and what both have shares its memory. Schemas of one table differ only in
-// what schema.Widen allows, and in columns dropped.
+// what schema.Widen allows, and in columns dropped, of which another of the same name may have come.
 func conform(b arrow.RecordBatch, from, to *schema.Schema) arrow.RecordBatch {
 	if from == to {
 		return b
@@ -23,7 +23,7 @@ func conform(b arrow.RecordBatch, from, to *schema.Schema) arrow.RecordBatch {
 	for i := range columns {
 		at := -1
 		if from != nil {
-			at = from.Index(to.Fields[i].Name)
+			at = match(from, to.Fields[i])
 		}
 		if at < 0 {
 			columns[i] = absent(target.Field(i).Type, to.Fields[i], rows)
@@ -32,6 +32,20 @@ func conform(b arrow.RecordBatch, from, to *schema.Schema) arrow.RecordBatch {
 		columns[i] = array.MakeFromData(conformData(b.Column(at).Data(), from.Fields[at], to.Fields[i], target.Field(i).Type))
 	}
 	return array.NewRecordBatch(target, columns, b.NumRows())
+}
+
+// match is where a schema has the column; -1 for a new one, if one of its name and another type was there.
+func match(from *schema.Schema, to *schema.Field) int {
+	at := from.Index(to.Name)
+	if at < 0 {
+		return -1
+	}
+	f := from.Fields[at]
+	if f.Type != to.Type || f.RangeElement != to.RangeElement || f.Picos() != to.Picos() ||
+		(f.Mode == schema.Repeated) != (to.Mode == schema.Repeated) {
+		return -1
+	}
+	return at
 }
 
 // retype gives a batch whose columns are laid out as a schema says the types of that schema.
@@ -96,7 +110,7 @@ func conformStruct(d arrow.ArrayData, from, to *schema.Field, target *arrow.Stru
 	old := &schema.Schema{Fields: from.Fields}
 	children := make([]arrow.ArrayData, len(to.Fields))
 	for i, f := range to.Fields {
-		if at := old.Index(f.Name); at >= 0 {
+		if at := match(old, f); at >= 0 {
 			children[i] = conformData(d.Children()[at], from.Fields[at], f, target.Field(i).Type)
 		} else {
 			children[i] = absent(target.Field(i).Type, f, d.Offset()+d.Len()).Data()

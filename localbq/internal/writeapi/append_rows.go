@@ -19,6 +19,7 @@ import (
 // connection, but for breaches of the connection's own rules, which end it as the service does.
 func (s *Server) AppendRows(call storagepb.BigQueryWrite_AppendRowsServer) error {
 	c := s.connect(call.Context())
+	defer c.abandon()
 	in := s.receive(call)
 	idle := make(chan struct{}, 1)
 	for {
@@ -29,6 +30,9 @@ func (s *Server) AppendRows(call storagepb.BigQueryWrite_AppendRowsServer) error
 				<-idle
 			}
 			if r.request == nil {
+				if r.err == nil {
+					r.err = c.release(call, true)
+				}
 				return r.err
 			}
 			err := c.serve(call, r.request)
@@ -37,6 +41,9 @@ func (s *Server) AppendRows(call storagepb.BigQueryWrite_AppendRowsServer) error
 				return ended(err)
 			}
 		case <-idle:
+			if err := c.release(call, true); err != nil {
+				return err
+			}
 			return ended(c.idle())
 		case <-c.ctx.Done():
 			timer.Stop()

@@ -23,6 +23,7 @@ type connection struct {
 	opened            int64 // the store's version then
 	remote, principal string
 	event             *audit.Event // of the request at hand
+	held              []heldAnswer // in the order they must leave
 
 	requests int
 	arrow    bool // the first request had Arrow rows
@@ -282,7 +283,7 @@ func (c *connection) announce(d *destination, answer *storagepb.AppendRowsRespon
 		return
 	}
 	for _, i := range d.table.Infos()[d.announced+1 : info.Number+1] {
-		if i.Change.Adds || i.Change.Relaxes {
+		if i.Change.Adds || i.Change.Relaxes || i.Change.Drops {
 			answer.UpdatedSchema = info.Schema.Storage()
 		}
 	}

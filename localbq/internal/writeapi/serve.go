@@ -20,17 +20,18 @@ func (c *connection) serve(call storagepb.BigQueryWrite_AppendRowsServer, r *req
 		return watch.Cut
 	} else if verdict.Status != nil {
 		c.hear(r)
-		return c.send(call, about, injected(verdict.Status, about.Stream))
+		return c.send(call, about, injected(verdict.Status, about.Stream), 0)
 	}
 	answer := c.outcome(r)
-	if verdict := c.at(fault.Applied, about); verdict.Reset {
+	verdict := c.at(fault.Applied, about)
+	if verdict.Reset {
 		c.note(answer)
 		c.event.Done(audit.Withheld)
 		return watch.Cut
 	} else if verdict.Status != nil {
 		answer = injected(verdict.Status, about.Stream)
 	}
-	return c.send(call, about, answer)
+	return c.send(call, about, answer, verdict.DelayAck)
 }
 
 // outcome is an answer: a response, or the end of the call.
@@ -112,23 +113,65 @@ func (c *connection) note(o outcome) {
 	})
 }
 
-// send hands an answer over. The error, if any, ends the call.
-func (c *connection) send(call storagepb.BigQueryWrite_AppendRowsServer, about fault.Call, o outcome) error {
+// send hands an answer over, unless it is to wait for some more. The error, if any, ends the call.
+func (c *connection) send(call storagepb.BigQueryWrite_AppendRowsServer, about fault.Call, o outcome, wait int) error {
 	c.note(o)
 	if o.end != nil {
-		c.event.Done(audit.Sent)
+		event := c.event
+		if err := c.release(call, true); err != nil {
+			event.Done(audit.Cut)
+			return err
+		}
+		event.Done(audit.Sent)
 		return o.end.Err()
 	}
 	o.response.WriteStream = about.Stream
+	for i := range c.held {
+		c.held[i].wait--
+	}
+	c.held = append(c.held, heldAnswer{about, o, c.event, wait})
+	return c.release(call, false)
+}
+
+// heldAnswer is an answer that has not left yet.
+type heldAnswer struct {
+	about   fault.Call
+	outcome outcome
+	event   *audit.Event
+	wait    int // for as many further answers
+}
+
+// release sends what waits for no other answer any more, or everything, in order.
+func (c *connection) release(call storagepb.BigQueryWrite_AppendRowsServer, all bool) error {
+	for len(c.held) > 0 && (all || c.held[0].wait <= 0) {
+		h := c.held[0]
+		c.held = c.held[1:]
+		c.event = h.event
+		if err := c.deliver(call, h); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *connection) deliver(call storagepb.BigQueryWrite_AppendRowsServer, h heldAnswer) error {
 	c.event.Sending()
-	if err := call.Send(o.response); err != nil {
+	if err := call.Send(h.outcome.response); err != nil {
 		c.event.Done(audit.Cut)
 		return err
 	}
-	verdict := c.at(fault.Answered, about)
+	verdict := c.at(fault.Answered, h.about)
 	c.event.Done(audit.Sent)
 	if verdict.Reset {
 		return watch.Cut
 	}
 	return nil
+}
+
+// abandon writes down that answers which still wait will never leave.
+func (c *connection) abandon() {
+	for _, h := range c.held {
+		h.event.Done(audit.Withheld)
+	}
+	c.held = nil
 }

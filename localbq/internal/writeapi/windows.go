@@ -59,6 +59,10 @@ func (w *windows) of(t *store.Table, info *store.Info) drawn {
 		d.fresh = max(d.fresh, w.profile.RelaxNewConnection.Draw(w.random))
 		d.open = max(d.open, w.profile.RelaxOpenConnection.Draw(w.random))
 	}
+	if info.Change.Drops {
+		drop := w.profile.SchemaDrop.Draw(w.random)
+		d.fresh, d.open = max(d.fresh, drop), max(d.open, drop)
+	}
 	w.drawn[key] = d
 	if d != (drawn{}) {
 		e := w.log.Begin(audit.Record{
