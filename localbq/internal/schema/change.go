@@ -11,7 +11,7 @@ type Change struct {
 	Adds    bool // a new column somewhere
 	Relaxes bool // REQUIRED to NULLABLE somewhere
 	Texts   bool // descriptions, defaults, policy tags
-	Drops   bool // a column that was there, if one of its name and another type is there now
+	Drops   bool `json:",omitempty"` // a column that was there, if one of its name and another type is there now
 }
 
 // Widen compares the schema of table (as "p:d.t") with the one a patch or update asks for, and refuses what BigQuery

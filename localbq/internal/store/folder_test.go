@@ -87,7 +87,7 @@ func describe(t *testing.T, s *Store) string {
 				fmt.Fprintf(&out, "table %s instance %d mode %s rows %d bytes %d modified %d\n",
 					tab.Ref(), tab.Instance(), tab.Mode(), st.Rows, st.Bytes, st.Modified.UnixMicro())
 				for _, i := range tab.Infos() {
-					fmt.Fprintf(&out, "  definition %d version %d etag %s %q change %+v: %v\n", i.Number, i.Version, i.ETag, i.Description, i.Change, i.Schema.Arrow())
+					fmt.Fprintf(&out, "  definition %d version %d etag %s %q change {Adds:%t Relaxes:%t Texts:%t}: %v\n", i.Number, i.Version, i.ETag, i.Description, i.Change.Adds, i.Change.Relaxes, i.Change.Texts, i.Schema.Arrow())
 				}
 				if tab.Mode() == ModeStore {
 					snapshot, err := tab.Snapshot()
