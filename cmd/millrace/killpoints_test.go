@@ -3,6 +3,7 @@ package main
 import (
 	"flag"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,7 +14,7 @@ import (
 	"github.com/millrace-dev/millrace/localbq/killtest"
 )
 
-var points = flag.Int("points", 20, "at how many steps of its calls the crash suite kills the command; 0 is all of them")
+var points = flag.Int("points", 8, "at how many steps of its calls the crash suite kills the command; 0 is all of them")
 
 const pointsJob = `
 job: points
@@ -27,12 +28,8 @@ checkpoint: {every: 10ms, store: "file://checkpoints"}
 parallelism: 2
 `
 
-// TestKilledAtCalls kills the command in each phase of calls it makes while it writes a few tables, starts it again by the same
-// words, and requires every row in the end.
-func TestKilledAtCalls(t *testing.T) {
-	if *seed == 0 {
-		*seed = 1
-	}
+// pointsInput is the job's records, and their ids by event.
+func pointsInput() (string, map[string][]string) {
 	const rows = 60
 	want := map[string][]string{}
 	var in strings.Builder
@@ -41,25 +38,69 @@ func TestKilledAtCalls(t *testing.T) {
 		want[event] = append(want[event], id)
 		fmt.Fprintf(&in, `{"event":%q,"id":%q,"n":%d}`+"\n", event, id, i)
 	}
+	return in.String(), want
+}
+
+// pointsCommand writes the job into dir, where its checkpoints are too, and is the command that runs it.
+func pointsCommand(t testing.TB, dir, rest, grpc string) *exec.Cmd {
+	t.Helper()
+	in, _ := pointsInput()
+	for name, text := range map[string]string{"job.yaml": pointsJob, "in.ndjson": in} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return exec.Command("millrace", "run", filepath.Join(dir, "job.yaml"),
+		"--set", "sink.bigquery.connection.grpcEndpoint="+grpc, "--set", "sink.bigquery.connection.restEndpoint="+rest)
+}
+
+// everyPoint requires every row; twice is what at least once allows.
+func everyPoint(t testing.TB, bq *localbq.Instance) {
+	t.Helper()
+	_, want := pointsInput()
+	for event, ids := range want {
+		table := "my-project.github." + event
+		got, err := bq.Audit().ExactlyOnce(table, "id", ids)
+		if err != nil || len(got.Missing) > 0 || len(got.Extra) > 0 {
+			t.Errorf("%s: lost %v, none of the input %v, %v", table, got.Missing, got.Extra, err)
+		}
+		if lost, err := bq.Audit().AckedNotVisible(table); err != nil || len(lost) > 0 {
+			t.Errorf("%s: acknowledged and lost: %v, %v", table, lost, err)
+		}
+	}
+}
+
+// TestKilledAtCalls kills the command in each phase of calls it makes while it writes a few tables, starts it again by the same
+// words, and requires every row in the end.
+func TestKilledAtCalls(t *testing.T) {
 	killtest.Test{
-		Config: localbq.Config{Project: "my-project", AutoCreateDataset: true, Seed: *seed},
+		Config: localbq.Config{Project: "my-project", AutoCreateDataset: true},
 		Client: func(t testing.TB, bq *localbq.Instance, dir string) *exec.Cmd {
-			for name, text := range map[string]string{"job.yaml": pointsJob, "in.ndjson": in.String()} {
-				if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
-			return exec.Command("millrace", "run", filepath.Join(dir, "job.yaml"),
-				"--set", "sink.bigquery.connection.grpcEndpoint="+bq.GRPC(), "--set", "sink.bigquery.connection.restEndpoint="+bq.REST())
+			return pointsCommand(t, dir, bq.REST(), bq.GRPC())
 		},
-		Check: func(t testing.TB, bq *localbq.Instance) {
-			for event, ids := range want {
-				got, err := bq.Audit().ExactlyOnce("github."+event, "id", ids)
-				if err != nil || len(got.Missing) > 0 || len(got.Extra) > 0 { // twice is what at least once allows
-					t.Errorf("%s: lost %v, none of the input %v, %v", event, got.Missing, got.Extra, err)
-				}
-			}
-		},
-		Sample: *points, SampleSeed: *seed,
+		Check:  everyPoint,
+		Sample: *points, SampleSeed: pointsSeed(t),
 	}.Run(t)
+}
+
+// TestKilledServiceAtCalls kills the local service at the same points. The command goes on by itself when it is back.
+func TestKilledServiceAtCalls(t *testing.T) {
+	killtest.ServerTest{
+		Server: func(_ testing.TB, dir, rest, grpc string) *exec.Cmd {
+			return exec.Command("millrace", "local", "--dir", dir, "--project", "my-project", "--rest", rest, "--grpc", grpc)
+		},
+		Client: pointsCommand,
+		Check:  everyPoint,
+		Sample: *points, SampleSeed: pointsSeed(t),
+	}.Run(t)
+}
+
+// pointsSeed draws the sample of a run; -seed runs it again.
+func pointsSeed(t *testing.T) uint64 {
+	t.Helper()
+	if *seed == 0 {
+		*seed = rand.Uint64()
+	}
+	t.Logf("run again with -seed %d", *seed)
+	return *seed
 }

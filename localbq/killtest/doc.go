@@ -17,5 +17,6 @@
 //		},
 //	}.Run(t)
 //
-// Each point is a subtest, as in AppendRows:3:applied, and runs alone by its name.
+// Each point is a subtest, as in AppendRows:3:applied, and runs alone by its name. A [ServerTest] kills the service, in a process
+// of its own, at the same points, and starts it again over the folder that it kept its data in.
 package killtest

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os/exec"
-	"slices"
 	"sync/atomic"
 	"testing"
 
@@ -42,17 +41,22 @@ type Point struct {
 func (p Point) String() string { return fmt.Sprintf("%s:%d:%s", p.Method, p.Nth, p.Phase) }
 
 // Run goes through all points. A client that does things in another order each time may end without having come to a
-// point: its work is judged all the same, and Run fails when none of the first calls of a method was reached.
+// point: its work is judged all the same, and Run fails when the first call of a method was not reached.
 func (k Test) Run(t *testing.T) {
 	t.Helper()
-	points := k.points(t)
+	run(t, k.points(t), k.kill)
+}
+
+// run has each point killed in a subtest. kill reports whether it was reached.
+func run(t *testing.T, points []Point, kill func(*testing.T, Point) bool) {
+	t.Helper()
 	var reached, missed atomic.Int64
 	t.Run("at", func(t *testing.T) { // ends when its parallel subtests have
 		for _, p := range points {
 			t.Run(p.String(), func(t *testing.T) {
 				t.Parallel()
 				switch {
-				case k.kill(t, p):
+				case kill(t, p):
 					reached.Add(1)
 				case p.Nth == 1:
 					t.Errorf("the client ended without a first call of %s", p.Method)
@@ -74,38 +78,17 @@ func (k Test) points(t *testing.T) []Point {
 	if t.Failed() {
 		t.FailNow()
 	}
-	calls := map[string]int{}
-	var out []Point
-	for r, err := range bq.Audit().Records() {
-		if err != nil {
-			t.Fatal(err)
-		}
-		if r.Conn == "" || k.Methods != nil && !slices.Contains(k.Methods, r.RPC) {
-			continue
-		}
-		calls[r.RPC]++
-		for _, phase := range []string{string(localbq.PhaseReceive), string(localbq.PhaseApplied), string(localbq.PhaseAnswered)} {
-			out = append(out, Point{r.RPC, calls[r.RPC], phase})
-		}
-	}
-	for _, m := range k.Methods {
-		if calls[m] == 0 {
-			t.Fatalf("the client made no call of %s", m)
-		}
-	}
-	if len(out) == 0 {
-		t.Fatal("the client made no calls")
-	}
-	return k.sample(out)
+	return sample(pointsIn(t, bq, k.Methods), k.Sample, k.SampleSeed)
 }
 
-func (k Test) sample(points []Point) []Point {
-	if k.Sample <= 0 || k.Sample >= len(points) {
+// sample draws n points; 0 is all.
+func sample(points []Point, n int, seed uint64) []Point {
+	if n <= 0 || n >= len(points) {
 		return points
 	}
-	random := rand.New(rand.NewPCG(k.SampleSeed, 0))
+	random := rand.New(rand.NewPCG(seed, 0))
 	random.Shuffle(len(points), func(i, j int) { points[i], points[j] = points[j], points[i] })
-	return points[:k.Sample]
+	return points[:n]
 }
 
 func (k Test) start(t testing.TB) *localbq.Instance {
@@ -129,13 +112,7 @@ func (k Test) start(t testing.TB) *localbq.Instance {
 func (k Test) kill(t *testing.T, p Point) bool {
 	t.Helper()
 	bq := k.start(t)
-	err := bq.Faults().Add(localbq.Fault{
-		Name:   "kill",
-		Match:  localbq.FaultMatch{Method: p.Method, Nth: p.Nth},
-		Phase:  localbq.FaultPhase(p.Phase),
-		Action: localbq.FaultAction{Barrier: true},
-	})
-	if err != nil {
+	if err := bq.Faults().Add(p.barrier()); err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
@@ -150,7 +127,7 @@ func (k Test) kill(t *testing.T, p Point) bool {
 // killAtBarrier runs the client until the service holds one of its calls, or it ends.
 func (k Test) killAtBarrier(t *testing.T, bq *localbq.Instance, dir string) bool {
 	t.Helper()
-	c := k.launch(t, bq, dir)
+	c := launch(t, k.Client(t, bq, dir))
 	held, err := bq.Faults().NextBarrier(c.running)
 	if err != nil { // it ended
 		c.mustSucceed(t)
@@ -167,22 +144,22 @@ func (k Test) killAtBarrier(t *testing.T, bq *localbq.Instance, dir string) bool
 // finish runs the client to its end.
 func (k Test) finish(t testing.TB, bq *localbq.Instance, dir string) {
 	t.Helper()
-	c := k.launch(t, bq, dir)
+	c := launch(t, k.Client(t, bq, dir))
 	<-c.running.Done()
 	c.mustSucceed(t)
 }
 
-// client is a process that was started. running ends when it does.
-type client struct {
+// process is one that was started. running ends when it does.
+type process struct {
 	cmd     *exec.Cmd
 	running context.Context
 	said    bytes.Buffer
 	err     error
 }
 
-func (k Test) launch(t testing.TB, bq *localbq.Instance, dir string) *client {
+func launch(t testing.TB, cmd *exec.Cmd) *process {
 	t.Helper()
-	c := &client{cmd: k.Client(t, bq, dir)}
+	c := &process{cmd: cmd}
 	if c.cmd.Stdout == nil {
 		c.cmd.Stdout = &c.said
 	}
@@ -206,14 +183,14 @@ func (k Test) launch(t testing.TB, bq *localbq.Instance, dir string) *client {
 	return c
 }
 
-func (c *client) mustSucceed(t testing.TB) {
+func (c *process) mustSucceed(t testing.TB) {
 	t.Helper()
 	if c.err == nil {
 		return
 	}
 	var exit *exec.ExitError
 	if errors.As(c.err, &exit) {
-		t.Fatalf("the client failed: %v\n%s", c.err, c.said.String())
+		t.Fatalf("the process failed: %v\n%s", c.err, c.said.String())
 	}
 	t.Fatal(c.err)
 }

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -25,8 +26,11 @@ import (
 	"github.com/millrace-dev/millrace/localbq/killtest"
 )
 
-// The test binary is the client too. A careful one notes its progress once an append is acknowledged, a hasty one before.
+// The test binary is the client and the service too. A careful client notes its progress once an append is acknowledged, a
+// hasty one before.
 const (
+	role     = "KILLTEST_ROLE"
+	rest     = "KILLTEST_REST"
 	endpoint = "KILLTEST_GRPC"
 	state    = "KILLTEST_DIR"
 	manner   = "KILLTEST_MANNER"
@@ -37,14 +41,41 @@ const (
 )
 
 func TestMain(m *testing.M) {
-	if os.Getenv(endpoint) == "" {
+	roles := map[string]func(context.Context) error{"client": client, "service": service}
+	play := roles[os.Getenv(role)]
+	if play == nil {
 		os.Exit(m.Run())
 	}
-	if err := client(context.Background()); err != nil {
+	if err := play(context.Background()); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
+
+func command(r string, env ...string) *exec.Cmd {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(append(os.Environ(), role+"="+r, "GORACE=atexit_sleep_ms=0"), env...)
+	return cmd
+}
+
+func service(ctx context.Context) error {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
+	defer stop()
+	bq, err := localbq.Start(ctx, localbq.Config{Project: "p", AutoCreateDataset: true, Sync: localbq.SyncAlways,
+		Dir: os.Getenv(state), RESTAddr: os.Getenv(rest), GRPCAddr: os.Getenv(endpoint)})
+	if err != nil {
+		return err
+	}
+	if _, err := bq.NumRows("d.t"); err != nil {
+		if err := bq.CreateTable("d.t", ids); err != nil {
+			return err
+		}
+	}
+	<-ctx.Done()
+	return bq.Close()
+}
+
+var ids = &bqapi.TableSchema{Fields: []*bqapi.TableFieldSchema{{Name: "id", Type: "INT64"}}}
 
 func client(ctx context.Context) error {
 	c, err := managedwriter.NewClient(ctx, "p", option.WithEndpoint(os.Getenv(endpoint)), option.WithoutAuthentication(),
@@ -114,21 +145,39 @@ func TestClient(t *testing.T) {
 	killtest.Test{
 		Config: localbq.Config{Project: "p", AutoCreateDataset: true, Seed: 1},
 		Prepare: func(t testing.TB, bq *localbq.Instance) {
-			err := bq.CreateTable("d.t", &bqapi.TableSchema{Fields: []*bqapi.TableFieldSchema{{Name: "id", Type: "INT64"}}})
-			if err != nil {
+			if err := bq.CreateTable("d.t", ids); err != nil {
 				t.Fatal(err)
 			}
 		},
 		Client: func(t testing.TB, bq *localbq.Instance, dir string) *exec.Cmd {
-			cmd := exec.Command(os.Args[0])
-			cmd.Env = append(os.Environ(), endpoint+"="+bq.GRPC(), state+"="+dir, manner+"="+cmp.Or(os.Getenv(manner), careful),
-				"GORACE=atexit_sleep_ms=0")
-			return cmd
+			return command("client", endpoint+"="+bq.GRPC(), state+"="+dir, manner+"="+cmp.Or(os.Getenv(manner), careful))
+		},
+		Check:   everyRow,
+		Methods: []string{"AppendRows"},
+	}.Run(t)
+}
+
+func everyRow(t testing.TB, bq *localbq.Instance) {
+	got, err := bq.Audit().ExactlyOnce("p.d.t", "id", []string{"0", "1", "2"})
+	if err != nil || len(got.Missing) > 0 || len(got.Extra) > 0 { // the client writes at least once
+		t.Errorf("rows %+v, %v", got, err)
+	}
+}
+
+// The service is killed at the same points, and loses nothing that it has acknowledged.
+func TestServer(t *testing.T) {
+	killtest.ServerTest{
+		Server: func(_ testing.TB, dir, restAddr, grpcAddr string) *exec.Cmd {
+			return command("service", state+"="+dir, rest+"="+restAddr, endpoint+"="+grpcAddr)
+		},
+		Client: func(_ testing.TB, dir, _, grpcAddr string) *exec.Cmd {
+			return command("client", state+"="+dir, endpoint+"="+grpcAddr, manner+"="+careful)
 		},
 		Check: func(t testing.TB, bq *localbq.Instance) {
-			got, err := bq.Audit().ExactlyOnce("d.t", "id", []string{"0", "1", "2"})
-			if err != nil || len(got.Missing) > 0 || len(got.Extra) > 0 { // it writes at least once
-				t.Errorf("rows %+v, %v", got, err)
+			everyRow(t, bq)
+			lost, err := bq.Audit().AckedNotVisible("p.d.t")
+			if err != nil || len(lost) > 0 {
+				t.Errorf("acknowledged and lost: %v, %v", lost, err)
 			}
 		},
 		Methods: []string{"AppendRows"},
