@@ -78,6 +78,8 @@ var rules = []rule{
 	{room: "localbq/duckdb/...", why: "the query engine, alone because it links a large C++ library", ours: []string{"localbq/internal/..."},
 		theirs:   join([]string{"github.com/duckdb/duckdb-go/v2", "github.com/duckdb/duckdb-go-bindings"}, jsontext, arrow),
 		testOurs: []string{"localbq"}, testTheirs: google},
+	{room: "localbq/internal/load/...", why: "the formats of files are here, and nowhere else in the service", ours: []string{"localbq/internal/..."},
+		theirs: join(arrow, codecs, jsontext, []string{"github.com/twmb/avro", "github.com/parquet-go/parquet-go"})},
 	{room: "localbq/...", why: "shares no code with the connector, so that a mistake cannot cancel itself out",
 		theirs:     join(google, arrow, codecs, jsontext, []string{"github.com/cespare/xxhash/v2", "golang.org/x/net", "golang.org/x/sys", "golang.org/x/sync"}),
 		testTheirs: []string{"github.com/twmb/avro"}},

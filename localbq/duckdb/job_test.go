@@ -142,7 +142,6 @@ func TestQueryJobs(t *testing.T) {
 	t.Run("what is not implemented", func(t *testing.T) {
 		s := start(t)
 		for body, want := range map[string]string{
-			`{"configuration": {"load": {"sourceUris": ["gs://a/b"]}}}`:                                                                   "local BigQuery does not implement job.configuration.load",
 			`{"configuration": {"query": {"query": "SELECT 1"}}}`:                                                                         "local BigQuery does not implement legacy SQL: set useLegacySql to false, because BigQuery takes its absence for true",
 			`{"configuration": {"query": {"query": "SELECT 1", "useLegacySql": false, "createSession": true}}}`:                           "local BigQuery does not implement job.configuration.query.createSession",
 			`{"configuration": {"query": {"query": "SELECT 1", "useLegacySql": false, "schemaUpdateOptions": ["ALLOW_FIELD_ADDITION"]}}}`: "local BigQuery does not implement job.configuration.query.schemaUpdateOptions",

@@ -53,6 +53,9 @@ type Record struct {
 	// Digests are of the rows' bytes, in order; nil where only counts are kept.
 	Digests Digests `json:"digests,omitempty"`
 	Effect  Effect  `json:"effect"`
+	// Job is the job that wrote, p:LOC.id; Objects are what it was going to read, gs://bucket/object#generation.
+	Job     string   `json:"job,omitempty"`
+	Objects []string `json:"objects,omitempty"`
 	// First is the id of the first row that became visible or was removed, Count how many did, with consecutive ids. Rows that
 	// are only applied have no ids yet.
 	First int64 `json:"first,omitempty"`

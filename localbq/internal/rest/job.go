@@ -14,11 +14,25 @@ import (
 // jobKey names a job. Jobs of one id in two locations are two jobs.
 type jobKey struct{ project, location, id string }
 
-// job is a query job. What is not guarded by mu does not change.
+// task is what a job does.
+type task interface {
+	// run carries it out. An error is the job's.
+	run(ctx context.Context, s *Server, j *job) (*jobResult, error)
+	// resource is the configuration with what the service has filled in.
+	resource(j *job) (*bqapi.JobConfiguration, error)
+	// describe adds the figures of the task's type.
+	describe(s *bqapi.JobStatistics, r *jobResult)
+	// timeout is jobTimeoutMs; 0 is none.
+	timeout() int64
+}
+
+// job is a job. What is not guarded by mu does not change.
 type job struct {
 	key       jobKey
 	principal string
-	config    *queryConfig
+	task      task
+	config    *queryConfig // the task of a query; nil for others
+	kept      *keptJob     // what the store has of it; nil for queries
 	created   time.Time
 	cancel    context.CancelCauseFunc
 	done      chan struct{} // closed when the job is over
@@ -30,14 +44,18 @@ type job struct {
 	result  *jobResult // of a query that succeeded
 }
 
-// jobResult is what a query left behind.
+// jobResult is what a job left behind.
 type jobResult struct {
-	table   *store.Table // nil for a dry run
+	table   *store.Table // of a query; nil for a dry run
 	version int64        // at which its rows are the result
 	rows    int64
 	schema  *bqapi.TableSchema
 	bytes   int64
 	tables  []query.Ref
+	moved   moved   // by jobs that are no queries
+	errors  []error // that the job got over
+	// recorded says that the store has the outcome, with the rows.
+	recorded bool
 }
 
 // finish ends the job, once. The end is not before its rows are visible to a snapshot at that time, which clients know by

@@ -13,7 +13,7 @@ import (
 	"github.com/millrace-dev/millrace/localbq/internal/store"
 )
 
-// insertJob is jobs.insert, for queries.
+// insertJob is jobs.insert.
 func (s *Server) insertJob(c *call) (any, error) {
 	var body struct {
 		Reference     *bqapi.JobReference        `json:"jobReference"`
@@ -29,16 +29,19 @@ func (s *Server) insertJob(c *call) (any, error) {
 	if err := recast(object, &body); err != nil {
 		return nil, err
 	}
-	config, err := readConfiguration(body.Configuration)
+	key, err := c.jobKey(body.Reference)
 	if err != nil {
 		return nil, err
 	}
-	key := jobKey{project: c.project()}
-	if r := body.Reference; r != nil {
-		if r.ProjectId != "" && r.ProjectId != c.project() {
-			return nil, refusal.New(refusal.Invalid, "jobReference.projectId %s differs from the project of the request, %s", r.ProjectId, c.project())
-		}
-		key.location, key.id = r.Location, r.JobId
+	if err := configurationFields.check(body.Configuration, "job.configuration"); err != nil {
+		return nil, err
+	}
+	if body.Configuration["query"] == nil {
+		return s.insertTransfer(c, key, body.Configuration)
+	}
+	config, err := readConfiguration(body.Configuration)
+	if err != nil {
+		return nil, err
 	}
 	if config.dryRun {
 		return s.dryRun(c, key, config)
@@ -50,13 +53,20 @@ func (s *Server) insertJob(c *call) (any, error) {
 	return c.jobResource(j)
 }
 
+// jobKey is the name that the client gives a job.
+func (c *call) jobKey(r *bqapi.JobReference) (jobKey, error) {
+	key := jobKey{project: c.project()}
+	if r == nil {
+		return key, nil
+	}
+	if r.ProjectId != "" && r.ProjectId != c.project() {
+		return key, refusal.New(refusal.Invalid, "jobReference.projectId %s differs from the project of the request, %s", r.ProjectId, c.project())
+	}
+	key.location, key.id = r.Location, r.JobId
+	return key, nil
+}
+
 func readConfiguration(object map[string]json.RawMessage) (*queryConfig, error) {
-	if err := configurationFields.check(object, "job.configuration"); err != nil {
-		return nil, err
-	}
-	if object["query"] == nil {
-		return nil, refusal.New(refusal.Invalid, "Required parameter is missing: configuration.query")
-	}
 	var fields map[string]json.RawMessage
 	if err := decode(object["query"], &fields); err != nil {
 		return nil, err
@@ -84,7 +94,7 @@ func (s *Server) submit(c *call, key jobKey, config *queryConfig) (*job, error) 
 	if key.location == "" {
 		key.location = s.locate(key.project, config)
 	}
-	return s.jobs.submit(key, c.principal, config)
+	return s.jobs.submit(key, c.principal, config, nil)
 }
 
 // locate is the location of the dataset a query writes, else of its default dataset, else of the first table it reads,
@@ -138,7 +148,7 @@ func (s *Server) plan(c *call, key jobKey, config *queryConfig) (*job, *jobResul
 	if err != nil {
 		return nil, nil, err
 	}
-	j := &job{key: key, principal: c.principal, config: config, created: s.Clock.Now(), done: make(chan struct{})}
+	j := &job{key: key, principal: c.principal, task: config, config: config, created: s.Clock.Now(), done: make(chan struct{})}
 	return j, &jobResult{schema: r.Schema.REST(), bytes: r.BytesProcessed, tables: r.Tables}, nil
 }
 
@@ -172,8 +182,7 @@ func (s *Server) deleteJob(c *call) (any, error) {
 	if j.state() != "DONE" {
 		return nil, refusal.New(refusal.Invalid, "Job %s is still running: cancel it first", j.key)
 	}
-	s.jobs.remove(j.key)
-	return noContent{}, nil
+	return noContent{}, s.jobs.remove(j)
 }
 
 func (s *Server) listJobs(c *call) (any, error) {
@@ -223,7 +232,7 @@ func listedJob(j *job, full bool) (*bqapi.JobListJobs, error) {
 		return out, nil
 	}
 	var err error
-	out.Configuration, err = j.configuration()
+	out.Configuration, err = j.task.resource(j)
 	return out, err
 }
 
@@ -311,6 +320,9 @@ func (s *Server) queryResults(c *call) (any, error) {
 
 // answerQuery waits for a job and answers its outcome as far as there is one.
 func (s *Server) answerQuery(c *call, j *job, wait time.Duration, asked rowRange, kind string) (any, error) {
+	if j.config == nil {
+		return nil, refusal.New(refusal.Invalid, "Cannot retrieve query results of job %s, which is no query job", j.key)
+	}
 	if err := s.jobs.wait(c.r.Context(), j, wait); err != nil {
 		return nil, err
 	}

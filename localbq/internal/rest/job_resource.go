@@ -19,19 +19,19 @@ func (c *call) jobResource(j *job) (*bqapi.Job, error) {
 		Status:   j.status(), Statistics: j.statistics(),
 	}
 	var err error
-	if r.Configuration, err = j.configuration(); err != nil {
+	if r.Configuration, err = j.task.resource(j); err != nil {
 		return nil, err
 	}
 	r.Etag = listTag([]any{r.Id, r.Status, r.Statistics})
 	return r, nil
 }
 
-// configuration is the configuration with what the service has filled in.
-func (j *job) configuration() (*bqapi.JobConfiguration, error) {
-	q := *j.config.JobConfigurationQuery
+// resource is the configuration with what the service has filled in.
+func (c *queryConfig) resource(j *job) (*bqapi.JobConfiguration, error) {
+	q := *c.JobConfigurationQuery
 	q.UseLegacySql, q.ForceSendFields = new(false), []string{"UseLegacySql"}
-	if j.config.raw != nil {
-		if err := json.Unmarshal(j.config.raw, &q.QueryParameters); err != nil {
+	if c.raw != nil {
+		if err := json.Unmarshal(c.raw, &q.QueryParameters); err != nil {
 			return nil, err
 		}
 	}
@@ -43,15 +43,19 @@ func (j *job) configuration() (*bqapi.JobConfiguration, error) {
 		q.WriteDisposition, q.CreateDisposition = "WRITE_TRUNCATE", "CREATE_IF_NEEDED"
 	}
 	return &bqapi.JobConfiguration{
-		JobType: "QUERY", Query: &q, Labels: j.config.labels, JobTimeoutMs: j.config.timeoutMs, DryRun: j.config.dryRun,
+		JobType: "QUERY", Query: &q, Labels: c.labels, JobTimeoutMs: c.timeoutMs, DryRun: c.dryRun,
 	}, nil
 }
 
 func (j *job) status() *bqapi.JobStatus {
 	s := &bqapi.JobStatus{State: j.state()}
-	if _, failed, over := j.over(); over && failed != nil {
+	if result, failed, over := j.over(); over && failed != nil {
 		s.ErrorResult = errorProto(failed)
 		s.Errors = []*bqapi.ErrorProto{s.ErrorResult}
+	} else if over && result != nil {
+		for _, e := range result.errors {
+			s.Errors = append(s.Errors, errorProto(e))
+		}
 	}
 	return s
 }
@@ -67,12 +71,19 @@ func (j *job) statistics() *bqapi.JobStatistics {
 	}
 	j.mu.Unlock()
 	if r, _, over := j.over(); over && r != nil {
-		s.TotalBytesProcessed = r.bytes
-		s.ForceSendFields = []string{"TotalBytesProcessed"}
-		s.Query = r.statistics()
+		j.task.describe(s, r)
 	}
 	return s
 }
+
+// describe adds a query's figures.
+func (c *queryConfig) describe(s *bqapi.JobStatistics, r *jobResult) {
+	s.TotalBytesProcessed = r.bytes
+	s.ForceSendFields = []string{"TotalBytesProcessed"}
+	s.Query = r.statistics()
+}
+
+func (c *queryConfig) timeout() int64 { return c.timeoutMs }
 
 func (r *jobResult) statistics() *bqapi.JobStatistics2 {
 	s := &bqapi.JobStatistics2{

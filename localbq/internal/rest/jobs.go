@@ -78,24 +78,53 @@ func (js *jobs) deleteLater(ref store.TableRef) {
 
 var jobID = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 
-// submit makes a job and starts it. An id that has been used is refused, whatever became of the first.
-func (js *jobs) submit(key jobKey, principal string, config *queryConfig) (*job, error) {
+// submit makes a job and starts it. An id that has been used is refused, whatever became of the first. What kept describes is
+// remembered for good.
+func (js *jobs) submit(key jobKey, principal string, t task, kept *keptJob) (*job, error) {
 	if key.id == "" {
 		key.id = newJobID()
 	} else if len(key.id) > 1024 || !jobID.MatchString(key.id) {
 		return nil, refusal.New(refusal.Invalid, "Invalid job ID %q. Job IDs must be alphanumeric (plus underscores and dashes) and at most 1024 characters long.", key.id)
 	}
 	key.location = normalLocation(key.location)
+	if err := js.reserve(key); err != nil {
+		return nil, err
+	}
+	j := &job{key: key, principal: principal, task: t, kept: kept, created: js.server.Clock.Now(), done: make(chan struct{})}
+	j.config, _ = t.(*queryConfig)
+	if err := js.claim(j); err != nil {
+		js.release(key)
+		return nil, err
+	}
+	js.begin(j)
+	return j, nil
+}
+
+// reserve uses an id up.
+func (js *jobs) reserve(key jobKey) error {
 	js.mu.Lock()
 	defer js.mu.Unlock()
 	if js.ids[key] {
-		return nil, refusal.New(refusal.Duplicate, "Already Exists: Job %s", key)
+		return refusal.New(refusal.Duplicate, "Already Exists: Job %s", key)
 	}
+	js.ids[key] = true
+	return nil
+}
+
+func (js *jobs) release(key jobKey) {
+	js.mu.Lock()
+	defer js.mu.Unlock()
+	delete(js.ids, key)
+}
+
+// begin starts a job whose id is its own.
+func (js *jobs) begin(j *job) {
 	ctx, cancel := context.WithCancelCause(js.ctx)
-	j := &job{key: key, principal: principal, config: config, created: js.server.Clock.Now(), cancel: cancel, done: make(chan struct{})}
-	js.ids[key], js.byKey[key] = true, j
+	j.cancel = cancel
+	js.mu.Lock()
+	defer js.mu.Unlock()
+	js.byKey[j.key] = j
 	js.running.Go(func() { js.run(ctx, j) })
-	return j, nil
 }
 
 func newJobID() string {
@@ -138,10 +167,14 @@ func (js *jobs) find(project, location, id string) (*job, error) {
 }
 
 // remove forgets a job, but not that its id was used.
-func (js *jobs) remove(key jobKey) {
+func (js *jobs) remove(j *job) error {
 	js.mu.Lock()
-	defer js.mu.Unlock()
-	delete(js.byKey, key)
+	delete(js.byKey, j.key)
+	js.mu.Unlock()
+	if j.kept == nil {
+		return nil
+	}
+	return js.server.Store.PutJob(j.record(&keptJob{Deleted: true}))
 }
 
 // of are the jobs of a project, the newest first.

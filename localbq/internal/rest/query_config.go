@@ -26,7 +26,7 @@ type queryConfig struct {
 // bounded in size, so the fields that speak of it have no effect.
 var (
 	jobFields           = fieldsOf("configuration jobReference", "kind id selfLink etag status statistics user_email principal_subject jobCreationReason")
-	configurationFields = fieldsOf("query dryRun labels jobTimeoutMs", "jobType")
+	configurationFields = fieldsOf("query load copy extract dryRun labels jobTimeoutMs", "jobType")
 	queryFields         = fieldsOf(
 		`query destinationTable createDisposition writeDisposition defaultDataset useLegacySql parameterMode queryParameters
 		timePartitioning rangePartitioning clustering maximumBytesBilled priority`,

@@ -35,17 +35,18 @@ func (js *jobs) run(ctx context.Context, j *job) {
 		return
 	}
 	j.start(js.server.Clock.Now())
-	if ms := j.config.timeoutMs; ms > 0 {
+	if ms := j.task.timeout(); ms > 0 {
 		timer := js.server.Clock.AfterFunc(time.Duration(ms)*time.Millisecond, func() {
 			j.cancel(&refusal.Error{Reason: stopped, Message: "Job execution was cancelled: Job timed out after " + time.Duration(ms*int64(time.Millisecond)).String()})
 		})
 		defer timer.Stop()
 	}
-	result, err := js.server.runQuery(ctx, j)
+	result, err := j.task.run(ctx, js.server, j)
 	if err != nil && context.Cause(ctx) != nil {
 		err = context.Cause(ctx)
 	}
 	j.finish(js.server.Clock.Now(), result, err)
+	js.keepOutcome(j)
 }
 
 // statement is what a job's configuration asks the engine.
@@ -57,8 +58,8 @@ func (s *Server) statement(project, principal string, c *queryConfig) query.Stat
 	return out
 }
 
-// runQuery runs the statement and stores its rows.
-func (s *Server) runQuery(ctx context.Context, j *job) (*jobResult, error) {
+// run runs the statement and stores its rows.
+func (c *queryConfig) run(ctx context.Context, s *Server, j *job) (*jobResult, error) {
 	if s.Queries == nil {
 		return nil, refusal.New(refusal.NotImplemented, "local BigQuery cannot run queries: %s", s.NoQueries)
 	}

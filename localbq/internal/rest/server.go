@@ -25,6 +25,8 @@ type Deps struct {
 	Seed    uint64
 	// Watch, if not nil, is told of every call in each of its phases, and may hold it, refuse it or cut it off.
 	Watch Watcher
+	// Reads, if not nil, is told of the objects that a job, as p:LOC.id, is going to read.
+	Reads func(job string, found []objects.Object)
 	// Denied, if not nil, reports whether a principal lacks a permission on a resource, which is named as in
 	// projects/p/datasets/d/tables/t.
 	Denied func(principal, permission, resource string) bool
@@ -47,6 +49,7 @@ func New(d Deps) *Server {
 	s := &Server{Deps: d, mux: http.NewServeMux()}
 	s.jobs = newJobs(s)
 	s.route()
+	s.jobs.restore()
 	return s
 }
 

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -31,6 +33,7 @@ type extent struct {
 type checkpointState struct {
 	Version  int64          `json:"version"`
 	Datasets []datasetState `json:"datasets"`
+	Jobs     []Job          `json:"jobs,omitempty"`
 }
 
 type datasetState struct {
@@ -122,7 +125,7 @@ func (s *Store) rotate() (*checkpointState, int, error) {
 func (s *Store) capture() *checkpointState {
 	s.catalog.RLock()
 	defer s.catalog.RUnlock()
-	state := &checkpointState{Version: s.assigned}
+	state := &checkpointState{Version: s.assigned, Jobs: slices.Collect(maps.Values(s.jobs))}
 	for _, e := range s.datasets {
 		d := datasetState{Dataset: e.dataset}
 		for _, t := range e.tables {

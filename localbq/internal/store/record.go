@@ -41,6 +41,7 @@ type catalogRecord struct {
 	// Streams and Note are for changes of streams, whose table Instance names.
 	Streams []streamRecord `json:"streams,omitempty"`
 	Note    []byte         `json:"note,omitempty"`
+	Job     *Job           `json:"job,omitempty"` // put-job
 }
 
 const (
@@ -55,6 +56,7 @@ const (
 	opFinalizeStream = "finalize-stream"
 	opCommitStreams  = "commit-streams"
 	opExpireStream   = "expire-stream"
+	opPutJob         = "put-job"
 )
 
 func (r catalogRecord) append(buf []byte) []byte {
@@ -65,13 +67,14 @@ func (r catalogRecord) append(buf []byte) []byte {
 	return append(append(buf, frameCatalog), b...)
 }
 
-// rowsRecord is a write of rows. Its head has a fixed size; notes, definition and batches follow.
+// rowsRecord is a write of rows. Its head has a fixed size; note, definition, job and batches follow.
 type rowsRecord struct {
 	instance, version, count int64
 	number                   int // of the definition that the batches are shaped by
 	truncate                 bool
 	note                     []byte
 	definition               *schema.Definition
+	job                      *Job
 	batches                  []byte // encoded, one behind the other
 	batchCount               int
 	stream, offset           int64 // key of the stream that they are appended to, and where; 0 is none
@@ -94,6 +97,13 @@ func (r *rowsRecord) append(buf []byte) []byte {
 			panic(fmt.Sprintf("store: definition: %v", err))
 		}
 	}
+	var job []byte
+	if r.job != nil {
+		var err error
+		if job, err = json.Marshal(r.job); err != nil {
+			panic(fmt.Sprintf("store: job %s: %v", r.job.Name, err)) // its record is JSON already
+		}
+	}
 	head := [rowsHead]byte{0: frameRows, 1: rowsOfTable}
 	if r.truncate {
 		head[2] = 1
@@ -105,9 +115,10 @@ func (r *rowsRecord) append(buf []byte) []byte {
 	binary.LittleEndian.PutUint32(head[32:], uint32(len(r.note)))
 	binary.LittleEndian.PutUint32(head[36:], uint32(len(definition)))
 	binary.LittleEndian.PutUint32(head[40:], uint32(r.batchCount))
+	binary.LittleEndian.PutUint32(head[44:], uint32(len(job)))
 	head0 := len(buf)
 	buf = append(buf, head[:]...)
-	buf = append(append(buf, r.note...), definition...)
+	buf = append(append(append(buf, r.note...), definition...), job...)
 	buf = pad(buf)
 	if r.stream != 0 {
 		buf[head0+1] = rowsOfStream
@@ -131,8 +142,9 @@ func parseRows(payload []byte) (*rowsRecord, error) {
 	}
 	note, definition := int(binary.LittleEndian.Uint32(payload[32:])), int(binary.LittleEndian.Uint32(payload[36:]))
 	r.batchCount = int(binary.LittleEndian.Uint32(payload[40:]))
-	start := (rowsHead + note + definition + 7) / 8 * 8
-	if note < 0 || definition < 0 || start > len(payload)+7 || rowsHead+note+definition > len(payload) {
+	job := int(binary.LittleEndian.Uint32(payload[44:]))
+	start := (rowsHead + note + definition + job + 7) / 8 * 8
+	if note < 0 || definition < 0 || job < 0 || start > len(payload)+7 || rowsHead+note+definition+job > len(payload) {
 		return nil, fmt.Errorf("rows are cut off")
 	}
 	if note > 0 {
@@ -141,6 +153,12 @@ func parseRows(payload []byte) (*rowsRecord, error) {
 	if definition > 0 {
 		r.definition = &schema.Definition{}
 		if err := json.Unmarshal(payload[rowsHead+note:rowsHead+note+definition], r.definition); err != nil {
+			return nil, err
+		}
+	}
+	if job > 0 {
+		r.job = &Job{}
+		if err := json.Unmarshal(payload[rowsHead+note+definition:rowsHead+note+definition+job], r.job); err != nil {
 			return nil, err
 		}
 	}

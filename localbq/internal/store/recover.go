@@ -148,6 +148,9 @@ func (r *replay) catalog(c *catalogRecord) error {
 		return nil
 	case opCreateStream, opFlushStream, opFinalizeStream, opCommitStreams, opExpireStream:
 		return r.streamChange(c)
+	case opPutJob:
+		s.keepJob(*c.Job)
+		return nil
 	}
 	e := s.datasets[c.Ref.DatasetRef()]
 	if e == nil {
@@ -188,7 +191,7 @@ func (r *replay) rows(payload []byte) error {
 	if t == nil {
 		return fmt.Errorf("rows of an unknown table (instance %d)", record.instance)
 	}
-	w := &write{table: t, Rows: Rows{Truncate: record.truncate, Definition: record.definition, Note: record.note, Count: record.count}}
+	w := &write{table: t, Rows: Rows{Truncate: record.truncate, Definition: record.definition, Note: record.note, Count: record.count, Job: record.job}}
 	if w.Definition == nil {
 		if record.number >= len(t.infos) {
 			return fmt.Errorf("rows of table %s are shaped by definition %d, which is unknown", t.ref, record.number)
@@ -280,6 +283,9 @@ func (r *replay) checkpoint(number int) error {
 	}
 	data := &dataReader{dir: dir, files: map[int]*os.File{}, sizes: map[int]int64{}}
 	r.store.assigned = state.Version
+	for _, j := range state.Jobs {
+		r.store.keepJob(j)
+	}
 	for i := range state.Datasets {
 		if err = r.dataset(&state.Datasets[i], data); err != nil {
 			break

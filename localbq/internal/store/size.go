@@ -56,3 +56,12 @@ func elementBytes(f *schema.Field, a arrow.Array) int64 {
 	}
 	return total
 }
+
+// BatchBytes is what BigQuery counts for the rows of batches of one schema.
+func BatchBytes(s *schema.Schema, batches []arrow.RecordBatch) int64 {
+	total := int64(0)
+	for _, b := range batches {
+		total += logicalBytes(s, b)
+	}
+	return total
+}

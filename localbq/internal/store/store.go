@@ -56,8 +56,9 @@ type Store struct {
 
 	version atomic.Int64 // the last version published
 
-	catalog  sync.RWMutex // guards datasets and everything in it but the tables' insides
+	catalog  sync.RWMutex // guards jobs, datasets and everything in it but the tables' insides
 	datasets map[DatasetRef]*datasetEntry
+	jobs     map[string]Job
 
 	// What follows is for stores with a folder.
 	lock     *os.File
@@ -84,7 +85,7 @@ func Open(o Options) (*Store, error) {
 	if o.CheckpointBytes == 0 {
 		o.CheckpointBytes = 64 << 20
 	}
-	s := &Store{options: o, clock: o.Clock, datasets: map[DatasetRef]*datasetEntry{}}
+	s := &Store{options: o, clock: o.Clock, datasets: map[DatasetRef]*datasetEntry{}, jobs: map[string]Job{}}
 	if o.Dir == "" {
 		return s, nil
 	}

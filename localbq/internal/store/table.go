@@ -93,12 +93,20 @@ type Rows struct {
 	// Truncate takes the rows that were there away in the same commit.
 	Truncate bool
 	// Definition, if not nil, replaces the table's definition in the same commit, schema and all; the batches are then
-	// shaped by it, and Info is not looked at. Only together with Truncate, or on a table without rows.
+	// shaped by it, and Info is not looked at. Without Truncate and on a table with rows, its columns may differ only by what
+	// schema.Widen allows.
 	Definition *schema.Definition
 	// Stream, if not nil, is the created stream of the table that the rows are appended to: they become visible when its kind
 	// says so. Offset, if not nil, is where in it they must go. Not together with Truncate or Definition.
 	Stream *Stream
 	Offset *int64
+	// Since, if not nil, is the definition that Definition was made from: the write is refused with backendError where another
+	// has come into force.
+	Since *Info
+	// Empty refuses a table that has rows, with duplicate.
+	Empty bool
+	// Job, if not nil, is kept in the same commit, as by PutJob.
+	Job *Job
 	// Note is kept in the log with the rows, for whoever reads the log back.
 	Note []byte
 	// Accounted says that the writer writes the rows down itself, and Options.Wrote need not be told.
@@ -120,6 +128,7 @@ type Written struct {
 	Hidden bool
 	// Shown are the rows of streams that became visible, by a flush or a commit, in the order of their ids.
 	Shown []Shown
+	Job   string // the name of the job that wrote them, if one did
 }
 
 // Shown is a run of a created stream's rows that became visible.
@@ -208,8 +217,14 @@ func (w *write) prepare(_ *Store, version int64) error {
 	if t.mode == ModeStore && w.Count > 0 && len(w.Batches) == 0 {
 		return refusal.New(refusal.BackendError, "table %s has just begun to keep its rows: send them again", t.ref)
 	}
-	if w.Definition != nil && !w.Truncate && t.rows > t.dead {
-		return refusal.New(refusal.Invalid, "Already Exists: Table %s holds rows: its schema cannot be replaced", t.ref)
+	if w.Empty && t.rows > t.dead {
+		return refusal.New(refusal.Duplicate, "Already Exists: Table %s", t.ref)
+	}
+	if err := w.checkDefinition(); err != nil {
+		return err
+	}
+	if w.Job != nil {
+		w.Job.Version = version
 	}
 	if len(w.Batches) > 0 {
 		w.Count = 0
@@ -225,10 +240,24 @@ func (w *write) prepare(_ *Store, version int64) error {
 	return nil
 }
 
+// checkDefinition refuses a definition that the table cannot be given; t.mu is held.
+func (w *write) checkDefinition() error {
+	t := w.table
+	current := t.infos[len(t.infos)-1]
+	if w.Since != nil && w.Since != current {
+		return refusal.New(refusal.BackendError, "the definition of table %s has changed meanwhile: try again", t.ref)
+	}
+	if w.Definition == nil || w.Truncate || t.rows == t.dead {
+		return nil
+	}
+	_, err := schema.Widen(t.ref.String(), current.Schema, w.Definition.Schema)
+	return err
+}
+
 func (w *write) append(buf []byte, version int64) []byte {
 	r := rowsRecord{
 		instance: w.table.instance, version: version, count: w.Count, truncate: w.Truncate, note: w.Note,
-		definition: w.Definition, batches: w.encoded, batchCount: len(w.Batches),
+		definition: w.Definition, job: w.Job, batches: w.encoded, batchCount: len(w.Batches),
 	}
 	if w.Info != nil {
 		r.number = w.Info.Number
@@ -239,12 +268,18 @@ func (w *write) append(buf []byte, version int64) []byte {
 	return r.append(buf)
 }
 
-func (w *write) publish(_ *Store, version int64) {
+func (w *write) publish(s *Store, version int64) {
+	if w.Job != nil {
+		s.keepJob(*w.Job) // before t.mu: the catalog's lock comes first
+	}
 	t := w.table
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	w.written = t.written(version)
 	w.written.Count = w.Count
+	if w.Job != nil {
+		w.written.Job = w.Job.Name
+	}
 	if w.Stream != nil && !w.appendStream(version) {
 		return
 	}

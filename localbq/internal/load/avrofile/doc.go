@@ -1,0 +1,2 @@
+// Package avrofile reads Avro object container files as load jobs do (BigQuery documentation, "Loading Avro data").
+package avrofile

@@ -1,0 +1,2 @@
+// Package jsonfile reads newline-delimited JSON as load jobs do: one object a line.
+package jsonfile

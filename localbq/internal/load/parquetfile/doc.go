@@ -1,0 +1,2 @@
+// Package parquetfile reads Parquet files as load jobs do (BigQuery documentation, "Loading Parquet data").
+package parquetfile
