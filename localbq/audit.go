@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/millrace-dev/millrace/localbq/internal/audit"
+	"github.com/millrace-dev/millrace/localbq/internal/objects"
 	"github.com/millrace-dev/millrace/localbq/internal/store"
 	"github.com/millrace-dev/millrace/localbq/internal/writeapi"
 )
@@ -81,6 +82,43 @@ func auditTable(t *store.Table) audit.Table {
 	return out
 }
 
+// JobsByID are the changes of rows that each job made, by the job's name, p:LOC.id. A job has one change of a table, or two
+// where it took rows away first.
+func (a *Audit) JobsByID() (map[string][]AuditRecord, error) {
+	out := map[string][]AuditRecord{}
+	for r, err := range a.Records() {
+		if err != nil {
+			return nil, err
+		}
+		if r.Job != "" && (r.Effect == audit.Visible || r.Effect == audit.Removed) {
+			out[r.Job] = append(out[r.Job], *r)
+		}
+	}
+	return out, nil
+}
+
+// ObjectsRead are the objects that a job read, gs://bucket/object#generation.
+func (a *Audit) ObjectsRead(job string) ([]string, error) {
+	for r, err := range a.Records() {
+		if err != nil {
+			return nil, err
+		}
+		if r.Job == job && len(r.Objects) > 0 {
+			return r.Objects, nil
+		}
+	}
+	return nil, nil
+}
+
+// jobReads notes the objects of a job.
+func (i *Instance) jobReads(job string, found []objects.Object) {
+	r := audit.Record{RPC: "job", Code: "OK", Effect: audit.None, Job: job}
+	for _, o := range found {
+		r.Objects = append(r.Objects, fmt.Sprintf("gs://%s/%s#%d", o.Bucket, o.Name, o.Generation))
+	}
+	i.audit.Begin(r).Done(audit.Sent)
+}
+
 // Exactly is the answer of ExactlyOnce.
 type Exactly struct {
 	Missing []string // expected, not there
@@ -135,7 +173,7 @@ func (i *Instance) wrote(t *store.Table, w store.Written) {
 
 // effects are what a write did to a table, as records: rows taken away, then rows added.
 func effects(t *store.Table, w store.Written) (out []audit.Record) {
-	base := audit.Record{Table: t.Ref().Path(), Instance: t.Instance(), Before: w.Before, After: w.After, Shown: writeapi.Shown(t, w)}
+	base := audit.Record{Table: t.Ref().Path(), Instance: t.Instance(), Before: w.Before, After: w.After, Shown: writeapi.Shown(t, w), Job: w.Job}
 	if w.Stream != "" {
 		base.At = &w.Offset
 	}

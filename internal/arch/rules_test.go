@@ -23,6 +23,7 @@ var (
 	google   = append([]string{"cloud.google.com/go", "google.golang.org/api"}, append(grpc, protobuf...)...)
 	arrow    = []string{"github.com/apache/arrow-go/v18"}
 	jsontext = []string{"github.com/go-json-experiment/json"}
+	formats  = []string{"github.com/twmb/avro", "github.com/parquet-go/parquet-go"}
 	codecs   = []string{"github.com/klauspost/compress", "github.com/pierrec/lz4/v4"}
 )
 
@@ -78,10 +79,8 @@ var rules = []rule{
 	{room: "localbq/duckdb/...", why: "the query engine, alone because it links a large C++ library", ours: []string{"localbq/internal/..."},
 		theirs:   join([]string{"github.com/duckdb/duckdb-go/v2", "github.com/duckdb/duckdb-go-bindings"}, jsontext, arrow),
 		testOurs: []string{"localbq"}, testTheirs: google},
-	{room: "localbq/internal/load/...", why: "the formats of files are here, and nowhere else in the service", ours: []string{"localbq/internal/..."},
-		theirs: join(arrow, codecs, jsontext, []string{"github.com/twmb/avro", "github.com/parquet-go/parquet-go"})},
 	{room: "localbq/...", why: "shares no code with the connector, so that a mistake cannot cancel itself out",
-		theirs:     join(google, arrow, codecs, jsontext, []string{"github.com/cespare/xxhash/v2", "golang.org/x/net", "golang.org/x/sys", "golang.org/x/sync"}),
+		theirs:     join(google, arrow, codecs, jsontext, []string{"github.com/cespare/xxhash/v2", "golang.org/x/net", "golang.org/x/sys", "golang.org/x/sync"}, formats),
 		testTheirs: []string{"github.com/twmb/avro"}},
 
 	{room: "job", why: "job files: joins connectors and engine", ours: []string{"stream", "engine", "files", "bigquery",
