@@ -183,7 +183,7 @@ func effects(t *store.Table, w store.Written) (out []audit.Record) {
 		out = append(out, removed)
 	}
 	if w.Count > 0 {
-		base.Effect, base.First, base.Count = audit.Visible, w.First, w.Count
+		base.Effect, base.First, base.Count, base.Removed = audit.Visible, w.First, w.Count, writeapi.Removed(w)
 		if w.Hidden {
 			base.Effect = audit.Applied
 		}

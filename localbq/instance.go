@@ -93,7 +93,8 @@ func (i *Instance) open() error {
 	i.faults.ChangeWith(i.changeState)
 	options := store.Options{
 		Clock: c.Clock, AutoCreateDataset: c.AutoCreateDataset, Check: decode.CheckDefaults, Mode: c.mode, Wrote: i.wrote,
-		Dir: c.Dir, Sync: c.Sync, Logger: c.Logger,
+		TombstoneRetention: c.Profile.Limits.TombstoneRetention,
+		Dir:                c.Dir, Sync: c.Sync, Logger: c.Logger,
 		Locked: i.openAudit, Recovered: i.recovered, Trimming: func() error { return i.audit.Flush() },
 	}
 	if c.Dir == "" {

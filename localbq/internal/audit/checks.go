@@ -22,8 +22,7 @@ type Table struct {
 
 // has reports whether a row is visible.
 func (t *Table) has(id int64) bool {
-	i := sort.Search(len(t.Live), func(i int) bool { return t.Live[i].First > id })
-	return i > 0 && id < t.Live[i-1].First+t.Live[i-1].Count
+	return contains(t.Live, id)
 }
 
 // Row is a row that the log says is visible, and where it came from.
@@ -49,6 +48,7 @@ func (l *Log) ledger(t Table) (*ledger, error) {
 		if r.Instance != t.Instance || r.Table != t.Path {
 			continue
 		}
+		out.removals = append(out.removals, r.Removed...)
 		switch r.Effect {
 		case Visible:
 			out.arrivals = append(out.arrivals, r)
@@ -56,12 +56,33 @@ func (l *Log) ledger(t Table) (*ledger, error) {
 			out.removals = append(out.removals, Range{r.First, r.Count})
 		}
 	}
+	out.removals = joined(out.removals)
 	slices.SortFunc(out.arrivals, func(a, b *Record) int { return cmp.Compare(a.First, b.First) })
 	return out, nil
 }
 
 func (g *ledger) removed(id int64) bool {
-	return slices.ContainsFunc(g.removals, func(r Range) bool { return id >= r.First && id < r.First+r.Count })
+	return contains(g.removals, id)
+}
+
+// contains looks for an id in ranges that ascend and do not overlap.
+func contains(ranges []Range, id int64) bool {
+	i := sort.Search(len(ranges), func(i int) bool { return ranges[i].First > id })
+	return i > 0 && id < ranges[i-1].First+ranges[i-1].Count
+}
+
+// joined sorts ranges and joins those that overlap or touch.
+func joined(ranges []Range) []Range {
+	slices.SortFunc(ranges, func(a, b Range) int { return cmp.Compare(a.First, b.First) })
+	out := ranges[:0]
+	for _, r := range ranges {
+		if n := len(out); n > 0 && r.First <= out[n-1].First+out[n-1].Count {
+			out[n-1].Count = max(out[n-1].Count, r.First+r.Count-out[n-1].First)
+			continue
+		}
+		out = append(out, r)
+	}
+	return out
 }
 
 // each calls f with every row that arrived and was not removed.

@@ -180,7 +180,7 @@ func (e *Event) Done(fate Fate) {
 
 // size is about what a record takes in memory.
 func (r *Record) size() int64 {
-	return 400 + int64(8*len(r.Digests)+len(r.Stream)+len(r.Table)+len(r.Detail)+len(r.Note))
+	return 400 + int64(8*len(r.Digests)+len(r.Stream)+len(r.Table)+len(r.Detail)+len(r.Note)+16*len(r.Removed))
 }
 
 // write adds a line to the file; l.mu is held.
@@ -237,6 +237,7 @@ func (l *Log) Recovered(note []byte, r Record) error {
 		record.Effect, record.Table, record.Instance = r.Effect, r.Table, r.Instance
 		record.First, record.Count, record.Before, record.After = r.First, r.Count, r.Before, r.After
 		record.At, record.Shown = r.At, r.Shown
+		record.Removed = r.Removed
 	})
 	e.Done(Lost)
 	return nil

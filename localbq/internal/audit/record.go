@@ -60,6 +60,9 @@ type Record struct {
 	// are only applied have no ids yet.
 	First int64 `json:"first,omitempty"`
 	Count int64 `json:"count,omitempty"`
+	// Removed are the rows that changes took away: those they replaced or deleted, and of First and Count those that are not
+	// visible, because they are deletes or because a greater change of their key was there.
+	Removed []Range `json:"removed,omitempty"`
 	// Before and After are the table's versions.
 	Before int64 `json:"before,omitempty"`
 	After  int64 `json:"after,omitempty"`

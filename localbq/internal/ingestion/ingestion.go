@@ -45,22 +45,24 @@ func Append(t *store.Table, d *schema.Definition, p store.Part) arrow.RecordBatc
 	}
 	times := array.NewTimestampBuilder(memory.DefaultAllocator, &arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "UTC"})
 	dates := array.NewDate32Builder(memory.DefaultAllocator)
-	next := p.First
-	for _, run := range t.Ingested(p.First, p.Batch.NumRows()) {
-		for ; next < run.First; next++ {
+	for _, ids := range p.Ranges() {
+		next := ids.First
+		for _, run := range t.Ingested(ids.First, ids.Count) {
+			for ; next < run.First; next++ {
+				times.AppendNull()
+				dates.AppendNull()
+			}
+			at := start(store.TimeOf(run.Version), d.Partition.Type)
+			for range run.Count {
+				times.Append(arrow.Timestamp(at.UnixMicro()))
+				dates.Append(arrow.Date32FromTime(at))
+			}
+			next += run.Count
+		}
+		for ; next < ids.First+ids.Count; next++ {
 			times.AppendNull()
 			dates.AppendNull()
 		}
-		at := start(store.TimeOf(run.Version), d.Partition.Type)
-		for range run.Count {
-			times.Append(arrow.Timestamp(at.UnixMicro()))
-			dates.Append(arrow.Date32FromTime(at))
-		}
-		next += run.Count
-	}
-	for ; next < p.First+p.Batch.NumRows(); next++ {
-		times.AppendNull()
-		dates.AppendNull()
 	}
 	arrays := append([]arrow.Array{}, p.Batch.Columns()...)
 	arrays = append(arrays, times.NewArray(), dates.NewArray())[:int(p.Batch.NumCols())+len(columns)]

@@ -24,6 +24,9 @@ type Limits struct {
 	RowErrors int
 	// AppendIdle is how long an AppendRows call may be silent before the service ends it; 0 is 600 s.
 	AppendIdle time.Duration
+	// TombstoneRetention is how long change data capture remembers that a key was deleted; 0 is 2 days, a figure of
+	// BigQuery's documentation that nobody has measured.
+	TombstoneRetention time.Duration
 	// ReadSplitBytes is the size of the selected columns up to which a read session has one stream; a larger one has a
 	// stream for each 66/240 of it. 0 is 240 MiB.
 	ReadSplitBytes int64

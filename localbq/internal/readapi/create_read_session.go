@@ -103,16 +103,25 @@ func (s *Server) snapshot(ctx context.Context, asked *storagepb.ReadSession) (*s
 	if t.Info().View != nil {
 		return nil, nil, invalid("request failed: non-table entities cannot be read with the storage API")
 	}
-	var snapshot *store.Snapshot
-	if at := asked.GetTableModifiers().GetSnapshotTime(); at != nil {
-		snapshot, err = t.SnapshotAt(at.AsTime())
-	} else {
-		snapshot, err = t.Snapshot()
-	}
+	snapshot, merging, err := s.rows(t, asked.GetTableModifiers().GetSnapshotTime())
 	if err != nil {
 		return nil, nil, statusOf(err)
 	}
+	if merging {
+		return nil, nil, invalid("request failed: table %s has changes that are merged at query time and cannot be read with the "+
+			"storage API: set its max_staleness, or wait until they are applied", ref)
+	}
 	return t, snapshot, nil
+}
+
+// rows are the table's as queries see them, and whether they would have to be merged.
+func (s *Server) rows(t *store.Table, at *timestamppb.Timestamp) (*store.Snapshot, bool, error) {
+	if at == nil {
+		snapshot, err := t.Query(s.Store.Version())
+		return snapshot, t.Merging(), err
+	}
+	snapshot, err := t.QueryAt(at.AsTime())
+	return snapshot, t.MergingAt(at.AsTime()), err
 }
 
 // location is the dataset's, in lower case as in the names of sessions.

@@ -103,9 +103,9 @@ func (f *firstTable) Table(_ context.Context, ref query.Ref, _ time.Time) (*quer
 
 func (c *catalog) snapshot(t *store.Table, asOf time.Time) (*store.Snapshot, error) {
 	if asOf.IsZero() {
-		return t.SnapshotVersion(c.version)
+		return t.Query(c.version)
 	}
-	return t.SnapshotAt(asOf)
+	return t.QueryAt(asOf)
 }
 
 func parts(s *store.Snapshot) []arrow.RecordBatch {

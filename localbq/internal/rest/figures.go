@@ -55,9 +55,11 @@ func oldestAfter(t *store.Table, now, at time.Time) time.Time {
 		return oldest
 	}
 	for _, p := range snapshot.Parts() {
-		for _, run := range t.Ingested(p.First, p.Batch.NumRows()) {
-			if came := store.TimeOf(run.Version); came.After(at) && came.Before(oldest) {
-				oldest = came
+		for _, ids := range p.Ranges() {
+			for _, run := range t.Ingested(ids.First, ids.Count) {
+				if came := store.TimeOf(run.Version); came.After(at) && came.Before(oldest) {
+					oldest = came
+				}
 			}
 		}
 	}

@@ -25,6 +25,8 @@ type Definition struct {
 
 	PrimaryKey  []string     `json:"primaryKey,omitempty"`
 	ForeignKeys []ForeignKey `json:"foreignKeys,omitempty"`
+	// MaxStaleness is set by DDL only, and no table resource shows it.
+	MaxStaleness *Staleness `json:"maxStaleness,omitempty"`
 	// View makes the table a view; nil is a table that holds rows.
 	View *View `json:"view,omitempty"`
 }
@@ -72,6 +74,7 @@ func (d *Definition) Clone() *Definition {
 		c.Schema = d.Schema.Clone()
 	}
 	c.Partition, c.Ranges, c.View = clonePointer(d.Partition), clonePointer(d.Ranges), clonePointer(d.View)
+	c.MaxStaleness = clonePointer(d.MaxStaleness)
 	c.Clustering, c.PrimaryKey = slices.Clone(d.Clustering), slices.Clone(d.PrimaryKey)
 	c.Labels = maps.Clone(d.Labels)
 	c.ForeignKeys = slices.Clone(d.ForeignKeys)

@@ -233,9 +233,10 @@ func (c *updateTable) append(buf []byte, version int64) []byte {
 	return catalogRecord{Op: opPutTable, Version: version, Ref: &c.ref, Instance: c.table.instance, Info: c.info}.append(buf)
 }
 
-func (c *updateTable) publish(*Store, int64) {
+func (c *updateTable) publish(_ *Store, version int64) {
 	c.table.mu.Lock()
 	defer c.table.mu.Unlock()
+	c.table.settle(version)
 	c.table.infos = append(c.table.infos, c.info)
 }
 

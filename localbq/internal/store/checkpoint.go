@@ -47,10 +47,14 @@ type tableState struct {
 	Mode     Mode          `json:"mode,omitempty"`
 	Rows     int64         `json:"rows,omitempty"`
 	Dead     int64         `json:"dead,omitempty"`
+	Killed   int64         `json:"killed,omitempty"`
+	Gone     []Range       `json:"gone,omitempty"`
 	Bytes    int64         `json:"bytes,omitempty"`
 	Touched  int64         `json:"touched,omitempty"`
 	Chunks   []chunkState  `json:"chunks,omitempty"`
 	Streams  []streamState `json:"streams,omitempty"`
+	// Changes is nil for a table that never had any.
+	Changes *changesState `json:"changes,omitempty"`
 }
 
 // streamState is a created stream. Its chunks hold the rows that are not visible yet.
@@ -72,6 +76,7 @@ type chunkState struct {
 	Number  int        `json:"number"` // of the definition
 	Marks   [][2]int64 `json:"marks"`  // version, rows
 	DiedAt  int64      `json:"diedAt,omitempty"`
+	Deaths  []byte     `json:"deaths,omitempty"`
 	Extents []extent   `json:"extents"`
 
 	chunk   *chunk  // the chunk itself
@@ -148,6 +153,7 @@ func (t *Table) capture(horizon int64) tableState {
 	t.forget(horizon)
 	state := tableState{
 		Instance: t.instance, Infos: t.infos, Mode: t.mode, Rows: t.rows, Dead: t.dead, Bytes: t.bytes, Touched: t.touched,
+		Killed: t.killed, Gone: t.gone, Changes: t.changes.capture(),
 	}
 	state.Chunks = captureChunks(t.chunks)
 	t.expire()
@@ -164,7 +170,7 @@ func captureChunks(chunks []*chunk) (out []chunkState) {
 	for _, c := range chunks {
 		cs := chunkState{
 			First: c.first, Number: c.info.Number, DiedAt: c.diedAt, chunk: c, rows: c.rows, pending: c.pieces,
-			Extents: c.extents[:len(c.extents):len(c.extents)],
+			Extents: c.extents[:len(c.extents):len(c.extents)], Deaths: c.deaths.encode(),
 		}
 		for _, m := range c.marks {
 			cs.Marks = append(cs.Marks, [2]int64{m.version, m.rows})
@@ -176,13 +182,32 @@ func captureChunks(chunks []*chunk) (out []chunkState) {
 
 // forget drops the chunks that nobody can read any more.
 func (t *Table) forget(horizon int64) {
+	horizon = t.forgetWaits(horizon)
 	kept := t.chunks[:0:0]
 	for _, c := range t.chunks {
-		if c.diedAt == 0 || c.diedAt > horizon {
+		switch {
+		case c.diedAt != 0 && c.diedAt <= horizon:
+		case c.diedAt == 0 && c.deaths.rows == c.rows && c.deaths.last <= horizon:
+			t.gone = extend(t.gone, c.first, c.rows)
+		default:
 			kept = append(kept, c)
 		}
 	}
 	t.chunks = kept
+}
+
+// forgetWaits drops what nobody can go back to, and answers how far back the base still reads.
+func (t *Table) forgetWaits(horizon int64) int64 {
+	t.settle(t.store.Version())
+	kept := t.changes.waits[:0:0]
+	for _, w := range t.changes.waits {
+		if w.until == 0 || w.until > horizon {
+			kept = append(kept, w)
+			horizon = min(horizon, w.from-1)
+		}
+	}
+	t.changes.waits = kept
+	return horizon
 }
 
 // each visits the chunks of all tables and streams.
@@ -206,6 +231,20 @@ func (s *checkpointState) each(f func(c *chunkState) error) error {
 	return nil
 }
 
+// eachIndex visits what the tables know of changes.
+func (s *checkpointState) eachIndex(f func(c *changesState) error) error {
+	for i := range s.Datasets {
+		for j := range s.Datasets[i].Tables {
+			if c := s.Datasets[i].Tables[j].Changes; c != nil {
+				if err := f(c); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
 // writeData writes the rows that no data file has yet to one of that number.
 func (s *Store) writeData(state *checkpointState, number int) error {
 	f, err := os.OpenFile(filepath.Join(s.options.Dir, dataName(number)), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
@@ -216,6 +255,9 @@ func (s *Store) writeData(state *checkpointState, number int) error {
 	_, err = io.WriteString(f, dataMagic)
 	if err == nil {
 		err = state.each(w.chunk)
+	}
+	if err == nil {
+		err = state.eachIndex(w.index)
 	}
 	return errors.Join(err, f.Sync(), f.Close(), syncDir(s.options.Dir))
 }
@@ -282,6 +324,12 @@ func (s *checkpointState) references() func(data int) bool {
 	used := map[int]bool{}
 	_ = s.each(func(c *chunkState) error {
 		for _, e := range c.Extents {
+			used[e.File] = true
+		}
+		return nil
+	})
+	_ = s.eachIndex(func(c *changesState) error {
+		for _, e := range c.Index {
 			used[e.File] = true
 		}
 		return nil

@@ -28,6 +28,8 @@ type chunk struct {
 	marks  []mark
 	// diedAt is the version that took all its rows away; 0 while they live.
 	diedAt int64
+	// deaths are of rows that were taken away one by one.
+	deaths deaths
 	// extents are where on disk its rows are, from the front; what they leave over is in the log only.
 	extents []extent
 }

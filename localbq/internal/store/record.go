@@ -16,6 +16,8 @@ const (
 	frameRows    = 2 // a rowsRecord
 	// frameContinues is the first frame of a segment that follows another: where that one ended, eight bytes at byte 8.
 	frameContinues = 3
+	// frameChanges is what its rows do to those of their keys, and a rowsRecord.
+	frameChanges = 4
 )
 
 func appendContinues(buf []byte, end int64) []byte {
@@ -50,6 +52,7 @@ const (
 	opPutTable      = "put-table"
 	opDeleteTable   = "delete-table"
 	opMode          = "mode"
+	opApply         = "apply-changes"
 
 	opCreateStream   = "create-stream"
 	opFlushStream    = "flush-stream"

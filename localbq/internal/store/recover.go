@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 
 	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/millrace-dev/millrace/localbq/internal/cdc"
 )
 
 // Recovery says what a store found in its folder.
@@ -126,7 +128,13 @@ func (r *replay) frame(payload []byte) error {
 		}
 		return r.catalog(&c)
 	case frameRows:
-		return r.rows(payload)
+		return r.rows(payload, nil, 0)
+	case frameChanges:
+		changes, retention, rows, err := parseChanges(payload)
+		if err != nil {
+			return err
+		}
+		return r.rows(rows, changes, retention)
 	}
 	return fmt.Errorf("kind %d is unknown", payload[0])
 }
@@ -163,6 +171,12 @@ func (r *replay) catalog(c *catalogRecord) error {
 	case opPutTable:
 		r.putTable(e, c)
 		return nil
+	case opApply:
+		if t := r.instances[c.Instance]; t != nil {
+			t.settle(c.Version)
+			t.endWait(c.Version)
+			return nil
+		}
 	case opMode:
 		if t := e.tables[c.Ref.Table]; t != nil {
 			t.mode = c.Mode
@@ -179,10 +193,12 @@ func (r *replay) putTable(e *datasetEntry, c *catalogRecord) {
 		t = &Table{store: r.store, ref: *c.Ref, instance: c.Instance, mode: c.Mode}
 		e.tables[c.Ref.Table], r.instances[c.Instance] = t, t
 	}
+	t.settle(c.Version)
 	t.infos = append(t.infos, c.Info)
 }
 
-func (r *replay) rows(payload []byte) error {
+// rows replays a write of rows, with what they do to those of their keys if they are changes.
+func (r *replay) rows(payload []byte, changes []cdc.Change, retention int64) error {
 	record, err := parseRows(payload)
 	if err != nil {
 		return err
@@ -192,6 +208,7 @@ func (r *replay) rows(payload []byte) error {
 		return fmt.Errorf("rows of an unknown table (instance %d)", record.instance)
 	}
 	w := &write{table: t, Rows: Rows{Truncate: record.truncate, Definition: record.definition, Note: record.note, Count: record.count, Job: record.job}}
+	w.Changes, w.retention = changes, retention
 	if w.Definition == nil {
 		if record.number >= len(t.infos) {
 			return fmt.Errorf("rows of table %s are shaped by definition %d, which is unknown", t.ref, record.number)
@@ -206,6 +223,11 @@ func (r *replay) rows(payload []byte) error {
 	}
 	if w.Batches, err = record.decode(w.shape().Arrow()); err != nil {
 		return fmt.Errorf("rows of table %s: %w", t.ref, err)
+	}
+	if changes != nil {
+		if err := w.prepareReplay(); err != nil {
+			return err
+		}
 	}
 	r.store.assigned = max(r.store.assigned, record.version)
 	w.publish(r.store, record.version)
@@ -302,6 +324,11 @@ func (r *replay) dataset(d *datasetState, data *dataReader) error {
 		t := &Table{
 			store: r.store, ref: ts.Infos[0].Ref, instance: ts.Instance, infos: ts.Infos, mode: ts.Mode,
 			rows: ts.Rows, dead: ts.Dead, bytes: ts.Bytes, touched: ts.Touched,
+			killed: ts.Killed, gone: ts.Gone,
+		}
+		var err error
+		if t.changes, err = data.changes(ts.Changes); err != nil {
+			return fmt.Errorf("table %s: index of changes: %w", t.ref, err)
 		}
 		for k := range ts.Chunks {
 			c, err := data.chunk(&ts.Chunks[k], ts.Infos)
@@ -359,6 +386,10 @@ func (d *dataReader) chunk(cs *chunkState, infos []*Info) (*chunk, error) {
 		c.pieces = append(c.pieces, piece{batch: b})
 		c.rows += e.Rows
 	}
+	var err error
+	if c.deaths, err = decodeDeaths(cs.Deaths, c.rows); err != nil {
+		return nil, err
+	}
 	for _, m := range cs.Marks {
 		c.marks = append(c.marks, mark{m[0], m[1]})
 	}
@@ -369,6 +400,20 @@ func (d *dataReader) chunk(cs *chunkState, infos []*Info) (*chunk, error) {
 }
 
 func (d *dataReader) batch(e extent, shape *arrow.Schema) (arrow.RecordBatch, error) {
+	payload, err := d.frame(e)
+	if err != nil {
+		return nil, err
+	}
+	in := batchReader{payload: payload}
+	b, err := in.batch(shape)
+	if err == nil && b.NumRows() != e.Rows {
+		err = fmt.Errorf("%s at byte %d: %d rows, expected %d", dataName(e.File), e.Offset, b.NumRows(), e.Rows)
+	}
+	return b, err
+}
+
+// frame reads a frame of a data file.
+func (d *dataReader) frame(e extent) ([]byte, error) {
 	f, ok := d.files[e.File]
 	if !ok {
 		var err error
@@ -385,12 +430,7 @@ func (d *dataReader) batch(e extent, shape *arrow.Schema) (arrow.RecordBatch, er
 	if err != nil {
 		return nil, fmt.Errorf("%s at byte %d: %w", f.Name(), e.Offset, err)
 	}
-	in := batchReader{payload: payload}
-	b, err := in.batch(shape)
-	if err == nil && b.NumRows() != e.Rows {
-		err = fmt.Errorf("%s at byte %d: %d rows, expected %d", f.Name(), e.Offset, b.NumRows(), e.Rows)
-	}
-	return b, err
+	return payload, nil
 }
 
 func (d *dataReader) close() error {

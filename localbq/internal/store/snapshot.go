@@ -17,13 +17,15 @@ type Snapshot struct {
 	rows    int64
 }
 
-// Part is a run of rows with consecutive ids, in storage order.
+// Part is a run of rows in storage order, with ascending ids.
 type Part struct {
 	// First is the id of the first row: distinct among all rows the table instance ever had.
 	First int64
 	// Batch has Info.Schema.Arrow() as its schema, and at least one row. It belongs to the store: read it, keep it, and
 	// do not Release it without a Retain of your own.
 	Batch arrow.RecordBatch
+	// ids are those of the rows where they are not consecutive.
+	ids []Range
 }
 
 // Parts are the rows, in storage order. The caller does not change the slice.
@@ -38,6 +40,15 @@ func (t *Table) Snapshot() (*Snapshot, error) { return t.snapshot(t.store.Versio
 // SnapshotAt is the table as it was at an instant within the dataset's time travel window. The definition is the one of
 // that time.
 func (t *Table) SnapshotAt(at time.Time) (*Snapshot, error) {
+	version, err := t.travel(at)
+	if err != nil {
+		return nil, err
+	}
+	return t.snapshot(version)
+}
+
+// travel is the version to read at for an instant within the dataset's time travel window.
+func (t *Table) travel(at time.Time) (int64, error) {
 	now := t.store.clock.Now()
 	hours := int64(168)
 	if d, err := t.store.Dataset(t.ref.DatasetRef()); err == nil {
@@ -45,15 +56,15 @@ func (t *Table) SnapshotAt(at time.Time) (*Snapshot, error) {
 	}
 	switch {
 	case at.Before(now.Add(-time.Duration(hours) * time.Hour)):
-		return nil, refusal.New(refusal.Invalid, "time travel timestamp exceeds the maximum time travel duration of %dh", hours)
+		return 0, refusal.New(refusal.Invalid, "time travel timestamp exceeds the maximum time travel duration of %dh", hours)
 	case at.After(now):
-		return nil, refusal.New(refusal.Invalid, "time travel timestamp %s is in the future", at.UTC().Format(time.RFC3339Nano))
+		return 0, refusal.New(refusal.Invalid, "time travel timestamp %s is in the future", at.UTC().Format(time.RFC3339Nano))
 	case at.Equal(now): // versions run ahead of a clock that stands still: now is what is there
-		return t.snapshot(max(t.store.versionAt(at), t.store.Version()))
+		return max(t.store.versionAt(at), t.store.Version()), nil
 	case at.UnixMicro() < t.instance:
-		return nil, refusal.New(refusal.Invalid, "time travel timestamp %s is before the creation of table %s", at.UTC().Format(time.RFC3339Nano), t.ref)
+		return 0, refusal.New(refusal.Invalid, "time travel timestamp %s is before the creation of table %s", at.UTC().Format(time.RFC3339Nano), t.ref)
 	}
-	return t.snapshot(t.store.versionAt(at))
+	return t.store.versionAt(at), nil
 }
 
 // SnapshotVersion is the table at a version of the store, such as the one a query fixed for all its tables.
@@ -62,13 +73,21 @@ func (t *Table) SnapshotVersion(version int64) (*Snapshot, error) { return t.sna
 func (t *Table) snapshot(version int64) (*Snapshot, error) {
 	t.mu.Lock() // not RLock: the open chunk may be tidied on the way
 	defer t.mu.Unlock()
+	return t.show(view{version: version})
+}
+
+// show is the table in a view; t.mu is held.
+func (t *Table) show(v view) (*Snapshot, error) {
 	if t.mode != ModeStore {
 		return nil, refusal.New(refusal.NotImplemented, "table %s is in %s mode and keeps no rows to read", t.ref, t.mode)
 	}
-	info := t.infoAt(version)
-	s := &Snapshot{Info: info, Version: version}
+	s := &Snapshot{Info: t.infoAt(v.version), Version: v.version}
 	for _, c := range t.chunks {
-		s.add(c, c.rowsAt(version))
+		if rows := c.rowsAt(v.version); v.whole(c) {
+			s.add(c, rows)
+		} else {
+			s.addRuns(c, v.runs(c, rows))
+		}
 	}
 	return s, nil
 }

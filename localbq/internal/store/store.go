@@ -7,6 +7,7 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/millrace-dev/millrace/localbq/internal/clock"
 	"github.com/millrace-dev/millrace/localbq/internal/schema"
@@ -23,6 +24,9 @@ type Options struct {
 	Wrote func(*Table, Written)
 	// Mode, if not nil, is the mode that a new table starts in.
 	Mode func(TableRef) Mode
+
+	// TombstoneRetention is how long change data capture remembers deleted keys; 0 is DefaultTombstoneRetention.
+	TombstoneRetention time.Duration
 
 	// Dir is a folder that everything is kept in as well; "" keeps it in memory only. One store at a time can have a folder.
 	Dir string
@@ -81,6 +85,9 @@ func Open(o Options) (*Store, error) {
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.TombstoneRetention == 0 {
+		o.TombstoneRetention = DefaultTombstoneRetention
 	}
 	if o.CheckpointBytes == 0 {
 		o.CheckpointBytes = 64 << 20

@@ -7,6 +7,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/millrace-dev/millrace/localbq/internal/cdc"
 	"github.com/millrace-dev/millrace/localbq/internal/refusal"
 	"github.com/millrace-dev/millrace/localbq/internal/schema"
 )
@@ -24,10 +25,13 @@ type Table struct {
 	chunks  []*chunk // by row id; the last may grow
 	rows    int64    // visible rows that ever were: the next row's id
 	dead    int64    // of them, those taken away again
+	killed  int64    // of the dead, those taken away one by one since all were the last time
 	bytes   int64    // logical bytes of the living rows
 	touched int64    // version of the last write of rows
 	dropped bool
 	streams map[string]*Stream // created ones, by id
+	gone    []Range            // of the killed, those whose chunk has been forgotten
+	changes changes
 }
 
 // Ref names the table.
@@ -107,6 +111,8 @@ type Rows struct {
 	Empty bool
 	// Job, if not nil, is kept in the same commit, as by PutJob.
 	Job *Job
+	// Changes, if not nil, say for each row what it does to the row of its primary key.
+	Changes []cdc.Change
 	// Note is kept in the log with the rows, for whoever reads the log back.
 	Note []byte
 	// Accounted says that the writer writes the rows down itself, and Options.Wrote need not be told.
@@ -121,6 +127,10 @@ type Written struct {
 	After  int64 // and after
 	// Removed counts the rows that Truncate took away; their ids are below First.
 	Removed int64
+	// Gone are the rows that changes took away one by one, those of the write itself that are not visible included.
+	Gone []Range
+	// Mixed counts the changes of keys that have changes with and without a sequence number.
+	Mixed int64
 	// Stream is the created stream that rows were appended to, by id, and Offset where in it the first of them went. Hidden
 	// says that they are not visible yet, and have no ids.
 	Stream string
@@ -149,7 +159,7 @@ func (t *Table) written(version int64) Written {
 
 // Write commits rows. It refuses a table that has been dropped, and batches of another layout than their definition's.
 func (t *Table) Write(r Rows) (Written, error) {
-	w := &write{table: t, Rows: r}
+	w := &write{table: t, Rows: r, retention: t.store.options.TombstoneRetention.Microseconds()}
 	if err := w.reshape(); err != nil {
 		return Written{}, fmt.Errorf("rows of table %s: %w", t.ref, err)
 	}
@@ -180,6 +190,8 @@ type write struct {
 	encoded []byte // the batches, for the log
 	placed  int64  // the offset in the stream
 	written Written
+	// retention is how long tombstones are kept, in versions.
+	retention int64
 }
 
 // shape is the schema of the batches.
@@ -232,6 +244,11 @@ func (w *write) prepare(_ *Store, version int64) error {
 	for _, b := range w.Batches {
 		w.Count += b.NumRows()
 	}
+	if w.Changes != nil {
+		if err := w.prepareChanges(); err != nil {
+			return err
+		}
+	}
 	if w.Stream != nil {
 		var err error
 		w.placed, err = w.Stream.place(w.Offset, w.Count)
@@ -265,6 +282,9 @@ func (w *write) append(buf []byte, version int64) []byte {
 	if w.Stream != nil {
 		r.stream, r.offset = w.Stream.key, w.placed
 	}
+	if w.Changes != nil {
+		buf = appendChanges(buf, w.Changes, w.retention)
+	}
 	return r.append(buf)
 }
 
@@ -296,6 +316,9 @@ func (w *write) publish(s *Store, version int64) {
 	t.append(w.Info, w.Batches, version)
 	t.rows = w.written.First + w.Count
 	t.touched = version
+	if w.Changes != nil {
+		w.apply(version)
+	}
 }
 
 func (t *Table) truncate(version int64) {
@@ -304,7 +327,8 @@ func (t *Table) truncate(version int64) {
 			c.diedAt = version
 		}
 	}
-	t.dead, t.bytes = t.rows, 0
+	t.dead, t.killed, t.bytes, t.gone = t.rows, 0, 0, nil
+	t.endWait(version)
 	t.forget(version - timeTravel.Microseconds())
 }
 
@@ -374,17 +398,4 @@ func notFoundTable(ref TableRef) error {
 
 func notFoundDataset(ref DatasetRef) error {
 	return refusal.New(refusal.NotFound, "Not found: Dataset %s", ref)
-}
-
-// Range is rows of consecutive ids.
-type Range struct{ First, Count int64 }
-
-// Live are the ids of the visible rows, ascending.
-func (t *Table) Live() []Range {
-	t.mu.RLock()
-	defer t.mu.RUnlock()
-	if t.rows == t.dead {
-		return nil
-	}
-	return []Range{{t.dead, t.rows - t.dead}} // rows are only ever taken away all at once
 }

@@ -1,4 +1,4 @@
-package change
+package cdc
 
 import (
 	"encoding/binary"

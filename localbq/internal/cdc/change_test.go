@@ -1,4 +1,4 @@
-package change_test
+package cdc_test
 
 import (
 	"bytes"
@@ -12,15 +12,15 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
-	"github.com/millrace-dev/millrace/localbq/internal/change"
+	"github.com/millrace-dev/millrace/localbq/internal/cdc"
 )
 
-func sequence(t *testing.T, text string) change.Sequence {
+func sequence(t *testing.T, text string) cdc.Sequence {
 	t.Helper()
 	if text == "" {
-		return change.Sequence{}
+		return cdc.Sequence{}
 	}
-	s, err := change.ParseSequence(text)
+	s, err := cdc.ParseSequence(text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +33,7 @@ func TestSequences(t *testing.T) {
 			"", "/", "1/", "/1", "1//2", "1/2/3/4/5", "1/2/3/4/", "00000000000000000", "10000000000000000", "G", "0x1", " 1", "1 ", "1\n",
 			"-1", "+1", "١", "1.0", "\x00", "\xff", strings.Repeat("1", 1<<20), strings.Repeat("/", 1<<20),
 		} {
-			if s, err := change.ParseSequence(text); err == nil {
+			if s, err := cdc.ParseSequence(text); err == nil {
 				t.Errorf("%.40q is taken for %s", text, s)
 			} else if len(err.Error()) > 500 {
 				t.Errorf("%.40q: a message of %d bytes", text, len(err.Error()))
@@ -70,21 +70,21 @@ func TestSequences(t *testing.T) {
 
 func TestTypes(t *testing.T) {
 	for text, want := range map[string][2]bool{"UPSERT": {false, true}, "DELETE": {true, true}, "upsert": {}, "MERGE": {}, "": {}, "INSERT": {}} {
-		if deletes, ok := change.ParseType(text); deletes != want[0] || ok != want[1] {
+		if deletes, ok := cdc.ParseType(text); deletes != want[0] || ok != want[1] {
 			t.Errorf("%q: %t, %t", text, deletes, ok)
 		}
 	}
 }
 
 func TestDurableChanges(t *testing.T) {
-	in := []change.Change{{}, {Delete: true}, {Sequence: sequence(t, "FFFFFFFFFFFFFFFF/1")}, {Delete: true, Sequence: sequence(t, "0")}}
-	encoded := change.Append(nil, in)
-	out, err := change.Parse(encoded)
+	in := []cdc.Change{{}, {Delete: true}, {Sequence: sequence(t, "FFFFFFFFFFFFFFFF/1")}, {Delete: true, Sequence: sequence(t, "0")}}
+	encoded := cdc.Append(nil, in)
+	out, err := cdc.Parse(encoded)
 	if err != nil || !reflect.DeepEqual(in, out) {
 		t.Fatalf("%v comes back as %v (%v)", in, out, err)
 	}
 	for _, bad := range []string{"\x04", "\x02", "\x02\xff", "\x03\x01\x01\x01"} {
-		if _, err := change.Parse([]byte(bad)); err == nil {
+		if _, err := cdc.Parse([]byte(bad)); err == nil {
 			t.Errorf("%q is taken", bad)
 		}
 	}
@@ -115,7 +115,7 @@ func TestKeys(t *testing.T) {
 		left, right := text("a", "ab", "NULL", "", "\x00"), text("bc", "c", "", "NULL", "\x01")
 		seen := map[string]int{}
 		for row := range left.Len() {
-			key := string(change.AppendKey(nil, []arrow.Array{left, right}, row))
+			key := string(cdc.AppendKey(nil, []arrow.Array{left, right}, row))
 			if other, twice := seen[key]; twice {
 				t.Errorf("rows %d and %d share a key", other, row)
 			}
@@ -125,12 +125,12 @@ func TestKeys(t *testing.T) {
 	t.Run("a decimal is the same at another scale", func(t *testing.T) {
 		a, b := decimals(2, 1250, -100, 0), decimals(9, 12_500_000_000, -1_000_000_000, 0)
 		for row := range a.Len() {
-			x, y := change.AppendKey(nil, []arrow.Array{a}, row), change.AppendKey(nil, []arrow.Array{b}, row)
+			x, y := cdc.AppendKey(nil, []arrow.Array{a}, row), cdc.AppendKey(nil, []arrow.Array{b}, row)
 			if !bytes.Equal(x, y) {
 				t.Errorf("row %d: %x and %x", row, x, y)
 			}
 		}
-		if one, minus := change.AppendKey(nil, []arrow.Array{decimals(0, 1)}, 0), change.AppendKey(nil, []arrow.Array{decimals(0, -1)}, 0); bytes.Equal(one, minus) {
+		if one, minus := cdc.AppendKey(nil, []arrow.Array{decimals(0, 1)}, 0), cdc.AppendKey(nil, []arrow.Array{decimals(0, -1)}, 0); bytes.Equal(one, minus) {
 			t.Error("1 and -1 share a key")
 		}
 	})
@@ -138,9 +138,9 @@ func TestKeys(t *testing.T) {
 
 func TestIndex(t *testing.T) {
 	key := []byte("k")
-	upsert := func(seq string) change.Change { return change.Change{Sequence: sequence(t, seq)} }
+	upsert := func(seq string) cdc.Change { return cdc.Change{Sequence: sequence(t, seq)} }
 	t.Run("a change replaces all rows that no change brought", func(t *testing.T) {
-		x := change.NewIndex()
+		x := cdc.NewIndex()
 		x.Add(key, 1)
 		x.Add(key, 2)
 		out := x.Apply(key, upsert(""), 3, 10, 100)
@@ -149,8 +149,8 @@ func TestIndex(t *testing.T) {
 		}
 	})
 	t.Run("LBQ-112 a tombstone holds against lower changes, until it is forgotten", func(t *testing.T) {
-		x := change.NewIndex()
-		x.Apply(key, change.Change{Delete: true, Sequence: sequence(t, "5")}, 0, 10, 100)
+		x := cdc.NewIndex()
+		x.Apply(key, cdc.Change{Delete: true, Sequence: sequence(t, "5")}, 0, 10, 100)
 		if out := x.Apply(key, upsert("4"), 1, 110, 100); out.Wins {
 			t.Error("the lower change won")
 		}
@@ -159,16 +159,16 @@ func TestIndex(t *testing.T) {
 		}
 	})
 	t.Run("changes with and without a sequence number are mixed", func(t *testing.T) {
-		x := change.NewIndex()
+		x := cdc.NewIndex()
 		x.Apply(key, upsert("5"), 1, 10, 100)
 		if out := x.Apply(key, upsert(""), 2, 11, 100); out.Wins || !out.Mixed {
 			t.Errorf("%+v", out)
 		}
 	})
 	t.Run("old tombstones are swept", func(t *testing.T) {
-		x := change.NewIndex()
+		x := cdc.NewIndex()
 		for i := range int64(100_000) {
-			x.Apply([]byte{byte(i), byte(i >> 8), byte(i >> 16)}, change.Change{Delete: true}, 0, i, 1000)
+			x.Apply([]byte{byte(i), byte(i >> 8), byte(i >> 16)}, cdc.Change{Delete: true}, 0, i, 1000)
 		}
 		if x.Len() > 10_000 {
 			t.Errorf("%d keys are kept for 1000 that count", x.Len())
@@ -180,15 +180,15 @@ func TestIndex(t *testing.T) {
 // between it goes through its durable form.
 func TestIndexAgainstAModel(t *testing.T) {
 	type arrival struct {
-		change.Change
+		cdc.Change
 		row int64
 	}
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 200 {
-		x, model, rows := change.NewIndex(), map[byte][]arrival{}, map[int64]byte{}
+		x, model, rows := cdc.NewIndex(), map[byte][]arrival{}, map[int64]byte{}
 		for row := range int64(60) {
 			key := byte(random.IntN(5))
-			c := change.Change{Delete: random.IntN(3) == 0}
+			c := cdc.Change{Delete: random.IntN(3) == 0}
 			if random.IntN(4) > 0 {
 				c.Sequence = sequence(t, string("0123456789"[random.IntN(10)]))
 			}
@@ -201,7 +201,7 @@ func TestIndexAgainstAModel(t *testing.T) {
 			}
 			model[key] = append(model[key], arrival{c, row})
 			if random.IntN(10) == 0 {
-				again := change.NewIndex()
+				again := cdc.NewIndex()
 				for _, piece := range x.Encode(8) {
 					if err := again.Decode(piece); err != nil {
 						t.Fatal(err)
@@ -233,11 +233,11 @@ func FuzzSequence(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		s, err := change.ParseSequence(text)
+		s, err := cdc.ParseSequence(text)
 		if err != nil {
 			return
 		}
-		again, err := change.ParseSequence(s.String())
+		again, err := cdc.ParseSequence(s.String())
 		if err != nil || again != s {
 			t.Errorf("%q is %s, which is %s (%v)", text, s, again, err)
 		}
@@ -245,12 +245,12 @@ func FuzzSequence(f *testing.F) {
 }
 
 func FuzzIndex(f *testing.F) {
-	x := change.NewIndex()
+	x := cdc.NewIndex()
 	x.Add([]byte("a"), 7)
-	s, _ := change.ParseSequence("1/2")
-	x.Apply([]byte("b"), change.Change{Delete: true, Sequence: s}, 0, 99, 1)
+	s, _ := cdc.ParseSequence("1/2")
+	x.Apply([]byte("b"), cdc.Change{Delete: true, Sequence: s}, 0, 99, 1)
 	for _, piece := range x.Encode(1 << 20) {
 		f.Add(piece)
 	}
-	f.Fuzz(func(t *testing.T, b []byte) { _ = change.NewIndex().Decode(b) })
+	f.Fuzz(func(t *testing.T, b []byte) { _ = cdc.NewIndex().Decode(b) })
 }

@@ -1,4 +1,4 @@
-package change
+package cdc
 
 import (
 	"encoding/binary"
@@ -49,7 +49,7 @@ func appendValue(buf []byte, a arrow.Array, row int) []byte {
 	case *array.Decimal256:
 		return appendDecimal(buf, a.Value(row).BigInt(), a.DataType().(*arrow.Decimal256Type).Scale)
 	}
-	panic(fmt.Sprintf("change: a key of type %s", a.DataType())) // schema.Definition.Check lets none through
+	panic(fmt.Sprintf("cdc: a key of type %s", a.DataType())) // schema.Definition.Check lets none through
 }
 
 func appendInt(buf []byte, v int64) []byte { return binary.BigEndian.AppendUint64(buf, uint64(v)) }
