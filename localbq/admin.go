@@ -17,6 +17,7 @@ func ScaledClock(factor float64) Clock { return clock.Scaled(factor) }
 func (i *Instance) newAdmin() http.Handler {
 	return admin.New(admin.Deps{
 		Faults: i.faults, Clock: i.config.Clock, WriteAudit: i.audit.WriteTo, Check: i.checkTable, SetMode: i.setMode,
+		ApplyChanges: i.ApplyChanges,
 	})
 }
 

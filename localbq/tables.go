@@ -50,6 +50,16 @@ func (i *Instance) SetMode(table string, m Mode) error {
 	return i.store.SetMode(ref, m)
 }
 
+// ApplyChanges brings a table's base up to date with what change data capture has written, as BigQuery does in the background
+// now and then: what reads the base sees it, and queries have nothing to merge.
+func (i *Instance) ApplyChanges(table string) error {
+	t, err := i.table(table)
+	if err != nil {
+		return err
+	}
+	return t.Apply()
+}
+
 // Batches are a table's visible rows in storage order, as the store holds them: the Arrow types are those of the Storage Read
 // API, but for INTERVAL, a struct of months, days and micros. They belong to the instance: they may be read and kept, and
 // must not be released without a Retain first.

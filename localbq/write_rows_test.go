@@ -91,8 +91,8 @@ func TestRows(t *testing.T) {
 		connect(t, c).refused(describe(t, "id uint64").first(t, stream("d.extra"), "id: 1"), codes.InvalidArgument,
 			"The proto field mismatched with BigQuery field at extra.id, the proto field type uint64, BigQuery field type INTEGER")
 	})
-	t.Run("change data capture is not implemented", func(t *testing.T) {
-		connect(t, c).refused(describe(t, "id int64", "_CHANGE_TYPE string").first(t, stream("d.extra"), "id: 1"), codes.Unimplemented, "_CHANGE_TYPE")
+	t.Run("LBQ-113 changes of a table without a key", func(t *testing.T) {
+		connect(t, c).refused(describe(t, "id int64", "_CHANGE_TYPE string").first(t, stream("d.extra"), `id: 1 _CHANGE_TYPE: "UPSERT"`), codes.InvalidArgument, "requires a primary key")
 	})
 }
 

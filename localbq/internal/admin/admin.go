@@ -25,6 +25,8 @@ type Deps struct {
 	Check func(table string) (any, error)
 	// SetMode sets a table's mode by name.
 	SetMode func(table, mode string) error
+	// ApplyChanges brings a table's base up to date with its changes.
+	ApplyChanges func(table string) error
 }
 
 // New makes the handler of everything under /local/v1/.
@@ -42,6 +44,7 @@ func New(d Deps) http.Handler {
 	mux.HandleFunc("GET /local/v1/clock", d.now)
 	mux.HandleFunc("POST /local/v1/clock/advance", d.advance)
 	mux.HandleFunc("PUT /local/v1/tables/{table}/mode", d.mode)
+	mux.HandleFunc("POST /local/v1/tables/{table}/changes/apply", d.applyChanges)
 	mux.HandleFunc("/local/v1/", func(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusNotFound, fmt.Errorf("no admin method %s %s", r.Method, r.URL.Path))
 	})
@@ -190,4 +193,12 @@ func (d *Deps) mode(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	answer(w, mode)
+}
+
+func (d *Deps) applyChanges(w http.ResponseWriter, r *http.Request) {
+	if err := d.ApplyChanges(r.PathValue("table")); err != nil {
+		refuse(w, http.StatusBadRequest, err)
+		return
+	}
+	w.WriteHeader(http.StatusNoContent)
 }

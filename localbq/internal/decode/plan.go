@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/types/descriptorpb"
 
+	"github.com/millrace-dev/millrace/localbq/internal/cdc"
 	"github.com/millrace-dev/millrace/localbq/internal/schema"
 )
 
@@ -56,7 +57,9 @@ type Plan struct {
 	root   *node
 	arrow  *arrowNode // of a plan for Arrow rows: what feeds root
 	rows   int
-	clean  bool // no row has been refused since the last Take or Reset
+	// changes is nil for rows that are none.
+	changes *changes
+	clean   bool // no row has been refused since the last Take or Reset
 }
 
 // Compile matches a writer's descriptor with the columns of a table, whose id appears in messages. It returns a
@@ -78,13 +81,18 @@ func Compile(d *descriptorpb.DescriptorProto, table string, s *schema.Schema) (*
 	if err := c.verdict(); err != nil {
 		return nil, err
 	}
-	return &Plan{schema: s.Arrow(), root: root, clean: true}, nil
+	if err := c.changes.complete(); err != nil {
+		return nil, err
+	}
+	return &Plan{schema: s.Arrow(), root: root, changes: c.changes, clean: true}, nil
 }
 
 type compiler struct {
 	table  string
 	extra  []string
 	absent string // the first REQUIRED column that nothing feeds
+	// changes are the fields of change data capture; nil where there are none.
+	changes *changes
 }
 
 // verdict refuses fields without a column, and REQUIRED columns without a field.
@@ -102,7 +110,7 @@ func (c *compiler) verdict() error {
 }
 
 // changeColumns mark rows of change data capture.
-var changeColumns = []string{"_CHANGE_TYPE", "_CHANGE_SEQUENCE_NUMBER"}
+var changeColumns = []string{cdc.TypeColumn, cdc.SequenceColumn}
 
 // node compiles a message for a list of columns and their vectors; above holds the messages around it.
 func (c *compiler) node(m *message, columns []*schema.Field, vectors []vector, parent string, above []*message) (*node, error) {
@@ -121,10 +129,15 @@ func (c *compiler) node(m *message, columns []*schema.Field, vectors []vector, p
 		position[strings.ToLower(f.Name)] = i
 	}
 	for _, f := range m.fields {
+		if parent == "" {
+			if is, err := c.changeField(f); err != nil {
+				return nil, err
+			} else if is {
+				continue
+			}
+		}
 		i, ok := position[strings.ToLower(f.column)]
 		switch {
-		case !ok && parent == "" && slices.Contains(changeColumns, strings.ToUpper(f.column)):
-			return nil, &SchemaError{Unimplemented: true, Message: "local BigQuery does not implement change data capture: field " + f.column}
 		case !ok:
 			c.extra = append(c.extra, within(parent, f.column))
 			continue
@@ -208,7 +221,11 @@ func (p *Plan) Decode(rows [][]byte, q Request) []RowError {
 	}
 	var bad []RowError
 	for i, row := range rows {
-		if err := p.root.decode(row); err != nil {
+		err := p.root.decode(row)
+		if err == nil && p.changes != nil {
+			err = p.changes.decode(row)
+		}
+		if err != nil {
 			p.clean = false
 			if bad = append(bad, RowError{Index: i, Message: err.Error()}); len(bad) == limit {
 				break
@@ -240,4 +257,5 @@ func (p *Plan) Reset() {
 		p.root.columns[i].vector.reset()
 	}
 	p.rows, p.clean = 0, true
+	p.TakeChanges()
 }

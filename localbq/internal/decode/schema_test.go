@@ -120,13 +120,6 @@ func TestColumns(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	})
-	t.Run("change data capture is not implemented", func(t *testing.T) {
-		_, err := Compile(messageOf("Row", field("_change_type", "string")), "t", tableOf(col("a", schema.Int64)))
-		refused, ok := errors.AsType[*SchemaError](err)
-		if !ok || !refused.Unimplemented {
-			t.Errorf("got %v", err)
-		}
-	})
 	t.Run("a message that contains itself", func(t *testing.T) {
 		d := messageOf("Row", of("s", "message", "Row"))
 		_, err := Compile(d, "t", tableOf(structOf("s", structOf("s", col("x", schema.Int64)))))

@@ -183,13 +183,16 @@ func (c *connection) write(d *destination, r *request) (*storagepb.AppendRowsRes
 	case r.count() == 0:
 		return nil, c.noRows(r)
 	}
+	if err := c.takesChanges(d); err != nil {
+		return nil, err
+	}
 	rows := store.Rows{Info: d.info, Count: r.count(), Accounted: true, Stream: c.created, Offset: r.offset}
 	if mode := d.table.Mode(); mode != store.ModeNull {
 		if err := c.decode(d, r); err != nil {
 			return nil, err
 		}
 		if mode == store.ModeStore {
-			rows.Batches = append(rows.Batches, d.plan.Take())
+			rows.Batches, rows.Changes = append(rows.Batches, d.plan.Take()), d.plan.TakeChanges()
 		} else {
 			d.plan.Reset()
 		}
@@ -207,6 +210,10 @@ func (c *connection) write(d *destination, r *request) (*storagepb.AppendRowsRes
 		}
 		if c.created != nil {
 			a.At = &written.Offset
+		}
+		a.Removed = Removed(written)
+		if written.Mixed > 0 {
+			a.Note = mixedNote(written.Mixed)
 		}
 	})
 	result := &storagepb.AppendRowsResponse_AppendResult{} // the default stream has no offsets
@@ -270,6 +277,8 @@ func (c *connection) storeFailure(r *request, err error) error {
 	switch {
 	case refusal.Is(err, refusal.NotFound):
 		return permissionDenied(permissionGet, c.stream.table.Path())
+	case refusal.Is(err, refusal.Invalid): // the key went away under changes
+		return invalid(c.stream.full, "%v.", err)
 	case refusal.Is(err, refusal.BackendError):
 		return &failure{code: codes.Unavailable, entity: c.stream.full, message: err.Error()}
 	}
