@@ -40,6 +40,8 @@ var steps = []step{
 	{name: "read Arrow"},
 	{name: "query"},
 	{name: "every type"},
+	{name: "list rows"},
+	{name: "update"},
 	{name: "insertAll"},
 	{name: "discovery", only: "python"},
 	{name: "delete"},

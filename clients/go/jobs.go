@@ -131,17 +131,17 @@ func (c clients) load(ctx context.Context) error {
 
 // loadFile sends a file along with the job.
 func (c clients) loadFile(ctx context.Context) error {
-	from := bigquery.NewReaderSource(bytes.NewReader([]byte(`{"sku": "file-1", "count": 1}` + "\n")))
+	from := bigquery.NewReaderSource(bytes.NewReader([]byte(`{"sku": "file-1", "count": 1}` + "\n" + `{"sku": "file-2", "count": 2}` + "\n")))
 	from.SourceFormat, from.Schema = bigquery.JSON, ordersSchema[:2]
 	if err := done(ctx, c.bq.Dataset(dataset).Table("from_file").LoaderFrom(from)); err != nil {
 		return err
 	}
-	return c.rows(ctx, "from_file", 1)
+	return c.rows(ctx, "from_file", 2)
 }
 
 func (c clients) copy(ctx context.Context) error {
-	copied, loaded := c.bq.Dataset(dataset).Table("copied"), c.bq.Dataset(dataset).Table("loaded")
-	if err := done(ctx, copied.CopierFrom(loaded)); err != nil {
+	from, to := c.bq.Dataset(dataset).Table("from_file"), c.bq.Dataset(dataset).Table("copied")
+	if err := done(ctx, to.CopierFrom(from)); err != nil {
 		return err
 	}
 	return c.rows(ctx, "copied", 2)
@@ -171,7 +171,7 @@ func (c clients) extract(ctx context.Context) error {
 		}
 	}
 	slices.Sort(skus)
-	return want("rows", skus, []string{"load-0", "load-1"})
+	return want("rows", skus, []string{"file-1", "file-2"})
 }
 
 // done starts a job and waits for its end.

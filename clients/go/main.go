@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"math/big"
-	"net/http"
 	"os"
 	"reflect"
 	"slices"
@@ -24,7 +23,6 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 	"github.com/twmb/avro"
-	"google.golang.org/api/googleapi"
 	"google.golang.org/api/option"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
@@ -45,27 +43,34 @@ type clients struct {
 	objects *storage.Client
 }
 
-// open shows how Go is pointed at the local service.
-func open(ctx context.Context) (c clients, err error) {
-	rest := []option.ClientOption{
+// overREST and overGRPC are how Go is pointed at the local service; the clients of Cloud Storage follow STORAGE_EMULATOR_HOST.
+
+func overREST() []option.ClientOption {
+	return []option.ClientOption{
 		option.WithEndpoint("http://" + os.Getenv("LOCAL_REST")),
 		option.WithoutAuthentication(),
 	}
-	rpc := []option.ClientOption{
+}
+
+func overGRPC() []option.ClientOption {
+	return []option.ClientOption{
 		option.WithEndpoint(os.Getenv("LOCAL_GRPC")),
 		option.WithoutAuthentication(),
 		option.WithGRPCDialOption(grpc.WithTransportCredentials(insecure.NewCredentials())),
 	}
-	if c.bq, err = bigquery.NewClient(ctx, project, rest...); err != nil {
+}
+
+func open(ctx context.Context) (c clients, err error) {
+	if c.bq, err = bigquery.NewClient(ctx, project, overREST()...); err != nil {
 		return c, err
 	}
-	if err = c.bq.EnableStorageReadClient(ctx, rpc...); err != nil {
+	if err = c.bq.EnableStorageReadClient(ctx, overGRPC()...); err != nil {
 		return c, err
 	}
-	if c.writer, err = managedwriter.NewClient(ctx, project, rpc...); err != nil {
+	if c.writer, err = managedwriter.NewClient(ctx, project, overGRPC()...); err != nil {
 		return c, err
 	}
-	if c.reader, err = bqstorage.NewBigQueryReadClient(ctx, rpc...); err != nil {
+	if c.reader, err = bqstorage.NewBigQueryReadClient(ctx, overGRPC()...); err != nil {
 		return c, err
 	}
 	if err = os.Setenv("STORAGE_EMULATOR_HOST", os.Getenv("LOCAL_STORAGE")); err != nil {
@@ -95,6 +100,8 @@ func main() {
 		{"read Arrow", c.readArrow},
 		{"query", c.query},
 		{"every type", c.everyType},
+		{"list rows", c.listRows},
+		{"update", c.update},
 		{"insertAll", c.insertAll},
 		{"delete", c.delete},
 	} {
@@ -126,40 +133,6 @@ func (c clients) stored(ctx context.Context, what, prefix string, expected int64
 		return err
 	}
 	return want(what, row.N, expected)
-}
-
-var ordersSchema = bigquery.Schema{
-	{Name: "sku", Type: bigquery.StringFieldType, Required: true},
-	{Name: "count", Type: bigquery.IntegerFieldType},
-	{Name: "price", Type: bigquery.NumericFieldType},
-	{Name: "placed", Type: bigquery.TimestampFieldType},
-}
-
-func (c clients) create(ctx context.Context) error {
-	if err := c.bq.Dataset(dataset).Create(ctx, nil); err != nil {
-		return err
-	}
-	table := c.bq.Dataset(dataset).Table("orders")
-	if err := table.Create(ctx, &bigquery.TableMetadata{Schema: ordersSchema}); err != nil {
-		return err
-	}
-	got, err := table.Metadata(ctx)
-	if err != nil {
-		return err
-	}
-	return want("schema", got.Schema, ordersSchema)
-}
-
-func (c clients) delete(ctx context.Context) error {
-	table := c.bq.Dataset(dataset).Table("orders")
-	if err := table.Delete(ctx); err != nil {
-		return err
-	}
-	_, err := table.Metadata(ctx)
-	if gone := (*googleapi.Error)(nil); !errors.As(err, &gone) || gone.Code != http.StatusNotFound {
-		return fmt.Errorf("a deleted table: got %v, want 404", err)
-	}
-	return c.bq.Dataset(dataset).DeleteWithContents(ctx)
 }
 
 func (c clients) query(ctx context.Context) error {

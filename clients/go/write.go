@@ -8,6 +8,8 @@ import (
 	"cloud.google.com/go/bigquery/storage/apiv1/storagepb"
 	"cloud.google.com/go/bigquery/storage/managedwriter"
 	"cloud.google.com/go/bigquery/storage/managedwriter/adapt"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/descriptorpb"
@@ -115,6 +117,10 @@ func (c clients) writeCommitted(ctx context.Context) error {
 		if err := errors.Join(err, want("offset", got, int64(a.offset))); err != nil {
 			return err
 		}
+	}
+	_, err = s.write(ctx, "committed", 1, 1, managedwriter.WithOffset(0))
+	if status.Code(err) != codes.AlreadyExists {
+		return fmt.Errorf("an offset written twice: got %v, want %v", err, codes.AlreadyExists)
 	}
 	return c.stored(ctx, "rows", "committed-", 4)
 }

@@ -5,6 +5,7 @@ import com.google.api.gax.rpc.TransportChannelProvider;
 import com.google.cloud.NoCredentials;
 import com.google.cloud.WriteChannel;
 import com.google.cloud.bigquery.BigQuery.DatasetDeleteOption;
+import com.google.cloud.bigquery.BigQuery.TableDataListOption;
 import com.google.cloud.bigquery.BigQuery;
 import com.google.cloud.bigquery.BigQueryOptions;
 import com.google.cloud.bigquery.CopyJobConfiguration;
@@ -28,6 +29,7 @@ import com.google.cloud.bigquery.StandardTableDefinition;
 import com.google.cloud.bigquery.TableDataWriteChannel;
 import com.google.cloud.bigquery.TableId;
 import com.google.cloud.bigquery.TableInfo;
+import com.google.cloud.bigquery.TableResult;
 import com.google.cloud.bigquery.WriteChannelConfiguration;
 import com.google.cloud.bigquery.storage.v1.AppendRowsResponse;
 import com.google.cloud.bigquery.storage.v1.BatchCommitWriteStreamsRequest;
@@ -37,6 +39,7 @@ import com.google.cloud.bigquery.storage.v1.BigQueryWriteClient;
 import com.google.cloud.bigquery.storage.v1.BigQueryWriteSettings;
 import com.google.cloud.bigquery.storage.v1.CreateReadSessionRequest;
 import com.google.cloud.bigquery.storage.v1.DataFormat;
+import com.google.cloud.bigquery.storage.v1.Exceptions;
 import com.google.cloud.bigquery.storage.v1.FlushRowsRequest;
 import com.google.cloud.bigquery.storage.v1.JsonStreamWriter;
 import com.google.cloud.bigquery.storage.v1.ReadRowsRequest;
@@ -67,6 +70,7 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.Random;
 import java.util.Set;
+import java.util.concurrent.ExecutionException;
 import org.apache.arrow.memory.RootAllocator;
 import org.apache.arrow.vector.VectorLoader;
 import org.apache.arrow.vector.VectorSchemaRoot;
@@ -150,6 +154,8 @@ final class Orders {
     steps.put("read Arrow", orders::readArrow);
     steps.put("query", orders::query);
     steps.put("every type", orders::everyType);
+    steps.put("list rows", orders::listRows);
+    steps.put("update", orders::update);
     steps.put("insertAll", orders::insertAll);
     steps.put("delete", orders::delete);
     for (Map.Entry<String, Step> step : steps.entrySet()) {
@@ -231,6 +237,12 @@ final class Orders {
       for (int[] append : new int[][] {{0, 1}, {1, 2}, {3, 1}}) {
         AppendRowsResponse answer = rows.append(rows("committed", append[0] + 1, append[1]), append[0]).get();
         want("offset", answer.getAppendResult().getOffset().getValue(), (long) append[0]);
+      }
+      try {
+        rows.append(rows("committed", 1, 1), 0).get();
+        throw new AssertionError("an offset was written twice");
+      } catch (ExecutionException e) {
+        want("expected offset", ((Exceptions.OffsetAlreadyExists) e.getCause()).getExpectedOffset(), 4L);
       }
     }
     want("rows", stored("committed-"), 4L);
@@ -364,6 +376,25 @@ final class Orders {
     want("doc", row.get("doc").getStringValue(), "{\"a\":[1,null]}");
   }
 
+  void update() {
+    List<Field> wider = new ArrayList<>(SCHEMA.getFields());
+    wider.add(Field.of("note", StandardSQLTypeName.STRING));
+    bigquery.update(TableInfo.of(TABLE, StandardTableDefinition.of(Schema.of(wider))));
+    want("columns", bigquery.getTable(TABLE).getDefinition().getSchema().getFields().size(), 5);
+  }
+
+  void listRows() {
+    TableResult rows = bigquery.listTableData(TABLE, SCHEMA, TableDataListOption.pageSize(4));
+    want("another page", rows.hasNextPage(), true);
+    List<String> found = new ArrayList<>();
+    for (FieldValueList row : rows.iterateAll()) {
+      found.add(row.get("sku").getStringValue() + " " + row.get("count").getLongValue());
+    }
+    found.removeIf(row -> !row.startsWith("default-"));
+    Collections.sort(found);
+    want("rows", found, DEFAULTS);
+  }
+
   void insertAll() throws Exception {
     InsertAllRequest.Builder request = InsertAllRequest.newBuilder(TABLE);
     for (int i = 1; i <= 2; i++) {
@@ -445,14 +476,14 @@ final class Orders {
     WriteChannelConfiguration configuration =
         WriteChannelConfiguration.newBuilder(TableId.of(DATASET, "from_file"), FormatOptions.json()).setSchema(SCHEMA).build();
     TableDataWriteChannel content = bigquery.writer(configuration);
-    content.write(ByteBuffer.wrap("{\"sku\": \"file-1\", \"count\": 1}\n".getBytes(StandardCharsets.UTF_8)));
+    content.write(ByteBuffer.wrap("{\"sku\": \"file-1\", \"count\": 1}\n{\"sku\": \"file-2\", \"count\": 2}\n".getBytes(StandardCharsets.UTF_8)));
     content.close();
     want("error", content.getJob().waitFor().getStatus().getError(), null);
-    want("rows", rowsOf("from_file"), 1L);
+    want("rows", rowsOf("from_file"), 2L);
   }
 
   void copy() throws Exception {
-    done(CopyJobConfiguration.of(TableId.of(DATASET, "copied"), TableId.of(DATASET, "loaded")));
+    done(CopyJobConfiguration.of(TableId.of(DATASET, "copied"), TableId.of(DATASET, "from_file")));
     want("rows", rowsOf("copied"), 2L);
   }
 
@@ -466,7 +497,7 @@ final class Orders {
       }
     }
     Collections.sort(found);
-    want("rows", found, List.of("load-0 0", "load-1 1"));
+    want("rows", found, List.of("file-1 1", "file-2 2"));
   }
 
   void delete() {

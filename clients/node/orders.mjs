@@ -7,7 +7,7 @@ import {join} from 'node:path';
 import {BigQuery} from '@google-cloud/bigquery';
 import {Storage} from '@google-cloud/storage';
 import {adapt, managedwriter, BigQueryReadClient, ReadClient} from '@google-cloud/bigquery-storage';
-import {credentials} from '@grpc/grpc-js';
+import {credentials, status as Status} from '@grpc/grpc-js';
 import avro from 'avsc';
 import {PassThroughClient} from 'google-auth-library';
 
@@ -74,6 +74,8 @@ async function writeCommitted() {
     const answer = await rows.appendRows(orders('committed', offset + 1, count), offset).getResult();
     assert.equal(Number(answer.appendResult.offset.value), offset);
   }
+  const again = await rows.appendRows(orders('committed', 1, 1), 0).getResult();
+  assert.equal(again.error.code, Status.ALREADY_EXISTS); // this client answers what it does not retry
   connection.close();
   assert.equal(await stored('committed-'), 4);
 }
@@ -146,6 +148,25 @@ async function query() {
   assert.equal(new Date(row.placed.value).getTime(), placed.getTime());
 }
 
+async function update() {
+  const table = bigquery.dataset(datasetId).table('orders');
+  await table.setMetadata({schema: {fields: [...schema, {name: 'note', type: 'STRING'}]}});
+  const [{schema: {fields}}] = await table.getMetadata();
+  assert.deepEqual(fields.map(f => f.name), ['sku', 'count', 'price', 'placed', 'note']);
+}
+
+async function listRows() {
+  const table = bigquery.dataset(datasetId).table('orders');
+  const found = [];
+  for (let page = {maxResults: 4, autoPaginate: false}; page; ) {
+    const [rows, next] = await table.getRows(page);
+    assert.ok(rows.length <= 4);
+    found.push(...rows.map(r => `${r.sku} ${r.count}`).filter(r => r.startsWith('default-')));
+    page = next;
+  }
+  assert.deepEqual(found.sort(), defaults);
+}
+
 async function insertAll() {
   const orders = bigquery.dataset(datasetId).table('orders');
   const rows = [1, 2].map(i => ({insertId: `row${i}`, json: {sku: `insert-${i}`, count: i, price: '2.5', placed}}));
@@ -196,14 +217,14 @@ async function load() {
 // A file of this machine is sent along with the job.
 async function loadFile() {
   const file = join(await mkdtemp(join(tmpdir(), 'orders-')), 'orders.json');
-  await writeFile(file, '{"sku": "file-1", "count": 1}\n');
+  await writeFile(file, '{"sku": "file-1", "count": 1}\n{"sku": "file-2", "count": 2}\n');
   const options = {sourceFormat: 'NEWLINE_DELIMITED_JSON', schema: {fields: schema}};
   await bigquery.dataset(datasetId).table('from_file').load(file, options);
-  assert.equal(await rowsOf('from_file'), '1');
+  assert.equal(await rowsOf('from_file'), '2');
 }
 
 async function copy() {
-  await bigquery.dataset(datasetId).table('loaded').copy(bigquery.dataset(datasetId).table('copied'));
+  await bigquery.dataset(datasetId).table('from_file').copy(bigquery.dataset(datasetId).table('copied'));
   assert.equal(await rowsOf('copied'), '2');
 }
 
@@ -212,7 +233,7 @@ async function extract() {
   await bigquery.dataset(datasetId).table('copied').extract(to, {format: 'CSV'});
   const lines = String((await to.download())[0]).trim().split('\n');
   assert.equal(lines[0], 'sku,count,price,placed');
-  assert.deepEqual(lines.slice(1).map(l => l.split(',')[0]).sort(), ['load-0', 'load-1']);
+  assert.deepEqual(lines.slice(1).map(l => l.split(',')[0]).sort(), ['file-1', 'file-2']);
 }
 
 async function everyType() {
@@ -248,6 +269,8 @@ const steps = {
   'read Arrow': readArrow,
   'query': query,
   'every type': everyType,
+  'list rows': listRows,
+  'update': update,
   'insertAll': insertAll,
   'delete': remove,
 };

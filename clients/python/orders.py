@@ -11,7 +11,7 @@ import pyarrow
 import pyarrow.parquet
 from dateutil.relativedelta import relativedelta
 from google.api_core.client_options import ClientOptions
-from google.api_core.exceptions import NotFound
+from google.api_core.exceptions import AlreadyExists, NotFound, PreconditionFailed
 from google.auth.credentials import AnonymousCredentials
 from google.cloud import bigquery, bigquery_storage_v1, storage
 from google.cloud.bigquery_storage_v1 import types
@@ -122,6 +122,11 @@ def write_committed():
         request = rows("committed", offset + 1, count)
         request.offset = offset
         want("offset", stream.send(request).result(timeout=30).append_result.offset, offset)
+    try:
+        stream.send(request).result(timeout=30)
+        raise AssertionError("an offset was written twice")
+    except AlreadyExists:
+        pass
     stream.close()
     want("rows", stored("committed-"), 4)
 
@@ -217,6 +222,27 @@ def write_arrow():
     want("rows", stored("arrow-"), 2)
 
 
+def update():
+    table, stale = client.get_table(f"{DATASET}.orders"), client.get_table(f"{DATASET}.orders")
+    table.schema = [*table.schema, bigquery.SchemaField("note", "STRING")]
+    client.update_table(table, ["schema"])
+    want("columns", [f.name for f in client.get_table(f"{DATASET}.orders").schema], ["sku", "count", "price", "placed", "note"])
+    stale.description = "never"
+    try:
+        client.update_table(stale, ["description"])
+        raise AssertionError("an update of what has changed since was taken")
+    except PreconditionFailed:
+        pass
+
+
+def list_rows():
+    pages = client.list_rows(f"{DATASET}.orders", selected_fields=SCHEMA[:1], page_size=4).pages
+    found = [[row.sku for row in page] for page in pages]
+    want("rows of a page, at most", max(map(len, found)), 4)
+    found = sorted(sku for page in found for sku in page if sku.startswith("default-"))
+    want("rows", found, [f"default-{i}" for i in range(1, 5)])
+
+
 def insert_all():
     orders = [{"sku": f"insert-{i}", "count": i, "price": "2.5", "placed": PLACED.isoformat()} for i in (1, 2)]
     for _ in range(2):  # the second time, rows are known by their ids
@@ -282,8 +308,8 @@ def load_file():
 
 
 def copy():
-    client.copy_table(f"{DATASET}.loaded", f"{DATASET}.copied").result()
-    want("rows", client.get_table(f"{DATASET}.copied").num_rows, 3)
+    client.copy_table(f"{DATASET}.from_file", f"{DATASET}.copied").result()
+    want("rows", client.get_table(f"{DATASET}.copied").num_rows, 2)
 
 
 def extract():
@@ -291,7 +317,7 @@ def extract():
     client.extract_table(f"{DATASET}.copied", f"gs://{BUCKET}/out/copied-*.json", job_config=config).result()
     text = "".join(o.download_as_text() for o in objects.list_blobs(BUCKET, prefix="out/"))
     rows = sorted((row["sku"], row["count"]) for row in map(json.loads, text.splitlines()))
-    want("rows", rows, [(f"load-{i}", str(i)) for i in range(3)])
+    want("rows", rows, [("file-1", "1"), ("file-2", "2")])
 
 
 def discovery_document():
@@ -325,6 +351,8 @@ STEPS = {
     "read Arrow": read_arrow,
     "query": query,
     "every type": every_type,
+    "list rows": list_rows,
+    "update": update,
     "insertAll": insert_all,
     "discovery": discovery_document,
     "delete": delete,
