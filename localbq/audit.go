@@ -19,6 +19,8 @@ type (
 	AuditRecord = audit.Record
 	AuditRow    = audit.Row
 	AuditRange  = audit.Range
+	// AuditCommit is a time at which rows of a created stream became visible.
+	AuditCommit = audit.Commit
 )
 
 // Audit accounts for everything the instance did. Tables are named "dataset.table" or "project.dataset.table".
@@ -59,6 +61,21 @@ func (a *Audit) VisibleNeverAcked(table string) ([]AuditRow, error) {
 // Unaccounted are ids of rows that the table has and the log knows nothing of.
 func (a *Audit) Unaccounted(table string) ([]AuditRange, error) {
 	return check(a, table, a.instance.audit.Unaccounted)
+}
+
+// Commits are the times at which rows of a created stream became visible: its flushes, its commit, or the appends to one of
+// type COMMITTED. The stream is named as in CreateWriteStream's answer.
+func (a *Audit) Commits(stream string) ([]AuditCommit, error) {
+	return a.instance.audit.Commits(stream)
+}
+
+// Gaps are the offsets of a created stream that holds rows there, while no record of the log is of their append.
+func (a *Audit) Gaps(stream string) ([]AuditRange, error) {
+	end, err := writeapi.End(a.instance.store, stream)
+	if err != nil {
+		return nil, err
+	}
+	return a.instance.audit.Gaps(stream, end)
 }
 
 func check[T any](a *Audit, table string, run func(audit.Table) (T, error)) (T, error) {

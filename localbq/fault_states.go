@@ -11,12 +11,16 @@ import (
 	"github.com/millrace-dev/millrace/localbq/internal/fault"
 	"github.com/millrace-dev/millrace/localbq/internal/schema"
 	"github.com/millrace-dev/millrace/localbq/internal/store"
+	"github.com/millrace-dev/millrace/localbq/internal/writeapi"
 )
 
 // changeState carries out a state action of a fault rule that fired for a call.
 func (i *Instance) changeState(s fault.State, c fault.Call) error {
-	if s.Do == fault.ExpireSession {
+	switch s.Do {
+	case fault.ExpireSession:
 		return i.expire(cmp.Or(s.Session, c.Stream))
+	case fault.ExpireStream:
+		return writeapi.Expire(i.store, c.Stream)
 	}
 	ref, err := i.stateTable(cmp.Or(s.Table, c.Table))
 	if err != nil {

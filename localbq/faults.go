@@ -46,6 +46,7 @@ const (
 	FaultRelaxColumn   = fault.RelaxColumn
 	FaultRetypeColumn  = fault.RetypeColumn
 	FaultExpireSession = fault.ExpireSession
+	FaultExpireStream  = fault.ExpireStream
 )
 
 // Faults are the rules in force.

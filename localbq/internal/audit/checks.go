@@ -29,18 +29,21 @@ func (t *Table) has(id int64) bool {
 type Row struct {
 	ID     int64  `json:"id"`
 	Digest Digest `json:"digest"` // 0 where digests are not kept
-	Seq    int64  `json:"seq"`    // the record that made it visible
+	Seq    int64  `json:"seq"`    // the record that wrote it
 	Index  int    `json:"index"`  // in that request
+	// Shown is the record that made it visible where that is another: a flush or a commit. 0 elsewhere.
+	Shown int64 `json:"shown,omitempty"`
 }
 
 // ledger is what the log knows of one table instance.
 type ledger struct {
 	arrivals []*Record // records that made rows visible
 	removals []Range
+	applied  map[string][]*Record // appends whose rows are not visible by themselves, by stream, in the order of offsets
 }
 
 func (l *Log) ledger(t Table) (*ledger, error) {
-	out := &ledger{}
+	out := &ledger{applied: map[string][]*Record{}}
 	for r, err := range l.Records() {
 		if err != nil {
 			return nil, err
@@ -54,9 +57,16 @@ func (l *Log) ledger(t Table) (*ledger, error) {
 			out.arrivals = append(out.arrivals, r)
 		case Removed:
 			out.removals = append(out.removals, Range{r.First, r.Count})
+		case Applied:
+			if r.At != nil {
+				out.applied[r.Stream] = append(out.applied[r.Stream], r)
+			}
 		}
 	}
 	out.removals = joined(out.removals)
+	for _, appends := range out.applied {
+		slices.SortStableFunc(appends, func(a, b *Record) int { return cmp.Compare(*a.At, *b.At) })
+	}
 	slices.SortFunc(out.arrivals, func(a, b *Record) int { return cmp.Compare(a.First, b.First) })
 	return out, nil
 }
@@ -88,15 +98,47 @@ func joined(ranges []Range) []Range {
 // each calls f with every row that arrived and was not removed.
 func (g *ledger) each(f func(r *Record, row Row)) {
 	for _, r := range g.arrivals {
-		for i := range r.Count {
-			if id := r.First + i; !g.removed(id) {
-				row := Row{ID: id, Seq: r.Seq, Index: int(i)}
-				if i < int64(len(r.Digests)) {
-					row.Digest = Digest(r.Digests[i])
-				}
+		id := r.First
+		arrive := func(row Row) {
+			if row.ID = id; !g.removed(id) {
 				f(r, row)
 			}
+			id++
 		}
+		if len(r.Shown) == 0 {
+			for i := range r.Count {
+				arrive(r.row(i))
+			}
+		}
+		for _, s := range r.Shown {
+			g.shown(s, r.Seq, arrive)
+		}
+	}
+}
+
+// row is the row of an append at an index.
+func (r *Record) row(i int64) Row {
+	row := Row{Seq: r.Seq, Index: int(i)}
+	if i < int64(len(r.Digests)) {
+		row.Digest = Digest(r.Digests[i])
+	}
+	return row
+}
+
+// shown finds the appends of rows that a flush or a commit made visible. Rows of which no append is known are the flush's own.
+func (g *ledger) shown(s Shown, seq int64, f func(Row)) {
+	appends := g.applied[s.Stream]
+	next := sort.Search(len(appends), func(i int) bool { return *appends[i].At+appends[i].Count > s.Offset })
+	for offset := s.Offset; offset < s.Offset+s.Count; offset++ {
+		for next < len(appends) && *appends[next].At+appends[next].Count <= offset {
+			next++
+		}
+		row := Row{Seq: seq}
+		if next < len(appends) && *appends[next].At <= offset {
+			row = appends[next].row(offset - *appends[next].At)
+		}
+		row.Shown = seq
+		f(row)
 	}
 }
 
@@ -119,8 +161,8 @@ func (l *Log) AppliedTwice(t Table) ([][]Row, error) {
 		return nil, err
 	}
 	byDigest := map[Digest][]Row{}
-	g.each(func(r *Record, row Row) {
-		if len(r.Digests) > 0 {
+	g.each(func(_ *Record, row Row) {
+		if l.Digests() {
 			byDigest[row.Digest] = append(byDigest[row.Digest], row)
 		}
 	})

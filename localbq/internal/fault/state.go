@@ -17,6 +17,7 @@ const (
 	RelaxColumn   = "relaxColumn"  // REQUIRED to NULLABLE
 	RetypeColumn  = "retypeColumn" // drops it and adds one of its name and another type, NULLABLE unless it was REPEATED
 	ExpireSession = "expireSession"
+	ExpireStream  = "expireStream" // ends the life of the created write stream that the call is about
 )
 
 // State is a change of what the service keeps, made as if by somebody else.
@@ -41,18 +42,18 @@ var (
 )
 
 func (s *State) check() error {
-	column, session := slices.Contains(ofColumns, s.Do), s.Do == ExpireSession
+	column, session, stream := slices.Contains(ofColumns, s.Do), s.Do == ExpireSession, s.Do == ExpireStream
 	switch {
-	case !column && !session && !slices.Contains(ofTables, s.Do):
-		return fmt.Errorf("state action %q is unknown: expected %s", s.Do, strings.Join(append(slices.Concat(ofTables, ofColumns), ExpireSession), ", "))
+	case !column && !session && !stream && !slices.Contains(ofTables, s.Do):
+		return fmt.Errorf("state action %q is unknown: expected %s", s.Do, strings.Join(append(slices.Concat(ofTables, ofColumns), ExpireSession, ExpireStream), ", "))
 	case column != (s.Column != ""):
 		return fmt.Errorf("state action %s: column is for %s, which need it", s.Do, strings.Join(ofColumns, ", "))
 	case slices.Contains(typed, s.Do) != (s.Type != ""):
 		return fmt.Errorf("state action %s: type is for %s, which need it", s.Do, strings.Join(typed, ", "))
 	case s.Mode != "" && s.Do != AddColumn:
 		return fmt.Errorf("state action %s: mode is for %s", s.Do, AddColumn)
-	case s.Session != "" && !session, s.Table != "" && session:
-		return fmt.Errorf("state action %s: session is for %s only, and table for all others", s.Do, ExpireSession)
+	case s.Session != "" && !session, s.Table != "" && (session || stream):
+		return fmt.Errorf("state action %s: session is for %s only, and table for changes of tables and columns", s.Do, ExpireSession)
 	}
 	return nil
 }

@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
-
-	"github.com/millrace-dev/millrace/localbq/internal/schema"
 )
 
 // StreamKind says when the rows of a created write stream become visible.
@@ -199,13 +197,6 @@ func (s *Stream) forget() {
 		}
 	}
 	s.chunks = kept
-}
-
-// orphan takes the streams away from a table whose columns are others now; t.mu is held.
-func (t *Table) orphan(old, next *schema.Schema) {
-	if _, err := schema.Widen(t.ref.String(), old, next); err != nil {
-		t.streams = nil
-	}
 }
 
 // expire forgets the streams that have had their time; t.mu is held.

@@ -310,7 +310,6 @@ func (w *write) publish(s *Store, version int64) {
 	if w.Definition != nil {
 		w.Info = newInfo(t.ref, w.Definition, t.infos[len(t.infos)-1], version)
 		w.Info.Change = schema.Change{Adds: true, Relaxes: true} // whoever has the table open hears of it
-		t.orphan(t.infos[len(t.infos)-1].Schema, w.Info.Schema)
 		t.infos = append(t.infos, w.Info)
 	}
 	t.append(w.Info, w.Batches, version)

@@ -14,20 +14,44 @@ import (
 	"github.com/millrace-dev/millrace/localbq/internal/watch"
 )
 
-// StreamKind is the kind of a created stream by its name; "" is none of the store's.
-func StreamKind(s *store.Store, name string) string {
+// find looks a created stream up by its name; nil is none.
+func find(s *store.Store, name string) *store.Stream {
 	n, ok := parseStream(name)
 	if !ok || n.isDefault() {
-		return ""
+		return nil
 	}
 	t, err := s.Table(n.table)
 	if err != nil {
-		return ""
+		return nil
 	}
-	if stream := t.Stream(n.id); stream != nil {
+	return t.Stream(n.id)
+}
+
+// StreamKind is the kind of a created stream by its name; "" is none of the store's.
+func StreamKind(s *store.Store, name string) string {
+	if stream := find(s, name); stream != nil {
 		return stream.Kind().String()
 	}
 	return ""
+}
+
+// End is the number of rows that a created stream holds.
+func End(s *store.Store, name string) (int64, error) {
+	stream := find(s, name)
+	if stream == nil {
+		return 0, fmt.Errorf("write stream %q: there is none of this name", name)
+	}
+	return stream.State().End, nil
+}
+
+// Expire ends a created stream's life.
+func Expire(s *store.Store, name string) error {
+	stream := find(s, name)
+	if stream == nil {
+		return fmt.Errorf("write stream %q: there is none of this name to expire", name)
+	}
+	_, err := stream.Table().ExpireStream(stream.ID())
+	return err
 }
 
 // kinds are the types of created streams.
