@@ -28,6 +28,8 @@ func (c *call) answer(v any, err error) int {
 		return writeError(c.w, err)
 	}
 	switch t := v.(type) {
+	case partial:
+		return t.answer(c.w)
 	case noContent:
 		c.w.WriteHeader(http.StatusNoContent)
 		return http.StatusNoContent

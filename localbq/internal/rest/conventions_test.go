@@ -115,13 +115,13 @@ func TestConventions(t *testing.T) {
 			method, path, _ := strings.Cut(call, " ")
 			f.do(method, path, "{}").refused(501, "notImplemented", "local BigQuery does not implement "+name)
 		}
-		for _, path := range []string{"/discovery/v1/apis/bigquery/v2/rest", "/$discovery/rest?version=v2", "/upload/bigquery/v2/projects/p/jobs"} {
+		for _, path := range []string{"/discovery/v1/apis/bigquery/v2/rest", "/$discovery/rest?version=v2"} {
 			res, err := f.server.Client().Post(f.server.URL+path, "application/json", strings.NewReader("{}"))
 			if err != nil {
 				t.Fatal(err)
 			}
 			res.Body.Close()
-			if want := map[bool]int{true: 501, false: 404}[strings.HasPrefix(path, "/upload")]; res.StatusCode != want {
+			if res.StatusCode != http.StatusNotFound {
 				t.Errorf("POST %s: %d", path, res.StatusCode)
 			}
 		}

@@ -74,10 +74,14 @@ func (s *Server) insertTransfer(c *call, key jobKey, object map[string]json.RawM
 	if l, ok := t.(*loadConfig); ok && len(l.SourceUris) == 0 {
 		return nil, refusal.New(refusal.Required, "Required parameter is missing: sourceUris")
 	}
-	return s.submitTransfer(c, key, t, &keptJob{Configuration: object})
+	j, err := s.submitTransfer(c, key, t, &keptJob{Configuration: object})
+	if err != nil {
+		return nil, err
+	}
+	return c.jobResource(j)
 }
 
-func (s *Server) submitTransfer(c *call, key jobKey, t transfer, kept *keptJob) (any, error) {
+func (s *Server) submitTransfer(c *call, key jobKey, t transfer, kept *keptJob) (*job, error) {
 	if err := s.permit(c, "bigquery.jobs.create", "projects/"+key.project, key); err != nil {
 		return nil, err
 	}
@@ -88,11 +92,7 @@ func (s *Server) submitTransfer(c *call, key jobKey, t transfer, kept *keptJob) 
 	if err := t.check(s, key.project); err != nil {
 		return nil, err
 	}
-	j, err := s.jobs.submit(key, c.principal, t, kept)
-	if err != nil {
-		return nil, err
-	}
-	return c.jobResource(j)
+	return s.jobs.submit(key, c.principal, t, kept)
 }
 
 // place is where a job runs: where the client says, else where the table that it writes is, else those that it reads, else US.

@@ -1,7 +1,6 @@
 package rest
 
 import (
-	"net/http"
 	"strings"
 
 	"github.com/millrace-dev/millrace/localbq/internal/refusal"
@@ -48,6 +47,8 @@ func (s *Server) methods() []served {
 
 		{"GET", jobs, "jobs.list", s.listJobs},
 		{"POST", jobs, "jobs.insert", s.insertJob},
+		{"POST", "/upload" + jobs, "jobs.insert", s.uploadJob},
+		{"PUT", "/upload" + jobs, "jobs.insert", s.uploadJob},
 		{"GET", job, "jobs.get", s.getJob},
 		{"POST", job + "/cancel", "jobs.cancel", s.cancelJob},
 		{"DELETE", job + "/delete", "jobs.delete", s.deleteJob},
@@ -97,10 +98,6 @@ func (s *Server) notImplemented(c *call) (any, error) {
 
 func (s *Server) unknown(c *call) (any, error) {
 	return nil, refusal.New(refusal.NotFound, "Not Found: %s %s", c.r.Method, c.r.URL.Path)
-}
-
-func refuseUpload(w http.ResponseWriter, _ *http.Request) {
-	writeError(w, refusal.New(refusal.NotImplemented, "local BigQuery does not implement jobs.insert by media upload"))
 }
 
 // listNothing lists what the service has none of.

@@ -35,8 +35,9 @@ type Deps struct {
 // Server is the REST face. Safe for concurrent use.
 type Server struct {
 	Deps
-	mux  *http.ServeMux
-	jobs *jobs
+	mux     *http.ServeMux
+	jobs    *jobs
+	uploads uploads
 	// inserted remembers the insertIds of tabledata.insertAll.
 	inserted insertIDs
 }
@@ -70,11 +71,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	for _, prefix := range prefixes {
 		if path, ok := strings.CutPrefix(r.URL.Path, prefix); ok && strings.HasPrefix(path, "/") {
-			r.URL.Path, r.URL.RawPath = path, ""
 			if prefix != "/bigquery/v2" {
-				refuseUpload(w, r)
-				return
+				path = "/upload" + path
 			}
+			r.URL.Path, r.URL.RawPath = path, ""
 			break
 		}
 	}
