@@ -43,6 +43,8 @@ var steps = []step{
 	{name: "list rows"},
 	{name: "update"},
 	{name: "insertAll"},
+	{name: "load a file"},
+	{name: "copy"},
 	{name: "discovery", only: "python"},
 	{name: "delete"},
 }

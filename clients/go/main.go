@@ -103,6 +103,8 @@ func main() {
 		{"list rows", c.listRows},
 		{"update", c.update},
 		{"insertAll", c.insertAll},
+		{"load a file", c.loadFile},
+		{"copy", c.copy},
 		{"delete", c.delete},
 	} {
 		result := "ok"

@@ -157,6 +157,8 @@ final class Orders {
     steps.put("list rows", orders::listRows);
     steps.put("update", orders::update);
     steps.put("insertAll", orders::insertAll);
+    steps.put("load a file", orders::loadFile);
+    steps.put("copy", orders::copy);
     steps.put("delete", orders::delete);
     for (Map.Entry<String, Step> step : steps.entrySet()) {
       String result = "ok";

@@ -272,6 +272,8 @@ const steps = {
   'list rows': listRows,
   'update': update,
   'insertAll': insertAll,
+  'load a file': loadFile,
+  'copy': copy,
   'delete': remove,
 };
 

@@ -6,9 +6,9 @@ import io
 import json
 import os
 
+import fastavro
 import grpc
 import pyarrow
-import pyarrow.parquet
 from dateutil.relativedelta import relativedelta
 from google.api_core.client_options import ClientOptions
 from google.api_core.exceptions import AlreadyExists, NotFound, PreconditionFailed
@@ -296,11 +296,12 @@ def load():
 
 
 def load_file():
+    """Content is sent along with the job."""
+    schema = {"type": "record", "name": "Order", "fields": [{"name": "sku", "type": "string"}, {"name": "count", "type": "long"}]}
     file = io.BytesIO()
-    pyarrow.parquet.write_table(pyarrow.table({"sku": ["file-1", "file-2"], "count": [1, 2]}), file)
-    file.seek(0)
-    config = bigquery.LoadJobConfig(source_format="PARQUET")
-    job = client.load_table_from_file(file, f"{DATASET}.from_file", job_config=config)
+    fastavro.writer(file, schema, [{"sku": "file-1", "count": 1}, {"sku": "file-2", "count": 2}], codec="deflate")
+    config = bigquery.LoadJobConfig(source_format="AVRO")
+    job = client.load_table_from_file(file, f"{DATASET}.from_file", rewind=True, job_config=config)
     job.result()
     want("rows", job.output_rows, 2)
     rows = client.query_and_wait(f"SELECT * FROM `{DATASET}.from_file` ORDER BY sku")
@@ -354,6 +355,8 @@ STEPS = {
     "list rows": list_rows,
     "update": update,
     "insertAll": insert_all,
+    "load a file": load_file,
+    "copy": copy,
     "discovery": discovery_document,
     "delete": delete,
 }
