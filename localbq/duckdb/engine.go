@@ -104,7 +104,7 @@ func (e *engine) Run(ctx context.Context, s query.Statement, c query.Catalog) (*
 	}
 	r := &running{database: d, ctx: ctx, scans: map[int64]*scan{}}
 	defer r.release()
-	plan, err := compile.Query(s.SQL, compile.Env{
+	plan, err := compile.Statement(s.SQL, compile.Env{
 		Project: s.Project, DefaultProject: s.DefaultProject, DefaultDataset: s.DefaultDataset, Parameters: s.Parameters,
 		Now: s.Now, User: s.User, Scan: r.scan, Instant: r.instant,
 		Table: func(ref query.Ref, at time.Time) (*query.Table, error) { return c.Table(ctx, ref, at) },
@@ -112,9 +112,12 @@ func (e *engine) Run(ctx context.Context, s query.Statement, c query.Catalog) (*
 	if err != nil {
 		return nil, err
 	}
-	out := &query.Result{Schema: plan.Schema(), Tables: plan.Tables, Volatile: plan.Volatile}
+	out := &query.Result{Schema: plan.Schema(), Tables: plan.Tables, Volatile: plan.Volatile, Change: plan.Change}
 	if out.BytesProcessed, err = r.open(plan); err != nil {
 		return nil, err
+	}
+	if plan.SQL == "" {
+		return out, nil
 	}
 	if s.DryRun {
 		return out, fault(d.db.Check(plan.SQL))

@@ -82,6 +82,8 @@ type Catalog interface {
 type Table struct {
 	Ref    Ref
 	Schema *schema.Schema
+	// Definition is the table's; nobody changes it. nil where the catalog has none.
+	Definition *schema.Definition
 	// Pseudo are columns that only their names find; * does not.
 	Pseudo []*schema.Field
 	// Rows is the number of rows, for the planner; 0 for a view.
@@ -97,6 +99,9 @@ type Table struct {
 
 // Result is what a statement answered. The batches belong to the caller.
 type Result struct {
+	// Change is what the statement asks for beside its rows; nil for a query. Schema and Batches are then the rows to write,
+	// with the names and types of the columns that they go to.
+	Change  *Change
 	Schema  *schema.Schema
 	Batches []arrow.RecordBatch
 	Rows    int64

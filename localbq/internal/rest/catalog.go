@@ -47,7 +47,7 @@ func (c *catalog) Table(_ context.Context, ref query.Ref, asOf time.Time) (*quer
 		return nil, err
 	}
 	return &query.Table{
-		Ref: ref, Schema: snapshot.Info.Schema, Rows: snapshot.NumRows(), PartitionColumn: query.RequiredFilter(snapshot.Info.Definition),
+		Ref: ref, Schema: snapshot.Info.Schema, Definition: snapshot.Info.Definition, Rows: snapshot.NumRows(), PartitionColumn: query.RequiredFilter(snapshot.Info.Definition),
 		Pseudo: ingestion.Columns(snapshot.Info.Definition),
 		Batches: func() ([]arrow.RecordBatch, error) {
 			out := parts(snapshot)

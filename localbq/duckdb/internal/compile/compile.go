@@ -24,7 +24,7 @@ type Env struct {
 	Instant func(sql string) (time.Time, error)
 }
 
-// Plan is a compiled query.
+// Plan is a compiled statement.
 type Plan struct {
 	SQL     string
 	Columns []Column
@@ -34,6 +34,8 @@ type Plan struct {
 	Scans map[int64][]Stored
 	// Volatile is set where running it again may answer something else.
 	Volatile bool
+	// Change is set for a statement that is no query; SQL is then "" where it has no rows.
+	Change *query.Change
 }
 
 // Column is a column of the result.
@@ -49,28 +51,6 @@ func (p *Plan) Schema() *schema.Schema {
 		s.Fields = append(s.Fields, c.Type.Column(c.Name))
 	}
 	return s
-}
-
-// Query compiles a statement.
-func Query(sql string, env Env) (*Plan, error) {
-	tree, err := googlesql.Parse(sql)
-	if err != nil {
-		return nil, err
-	}
-	c := &compiler{env: env, tables: map[string]*table{}, reads: map[string]scanned{}}
-	r, err := c.query(tree, nil)
-	if err != nil {
-		return nil, err
-	}
-	r = r.unfold(c)
-	if err := r.unique(tree.Pos); err != nil {
-		return nil, err
-	}
-	plan := &Plan{SQL: r.sql, Volatile: c.volatile, Tables: c.refs, Scans: c.readColumns(r.sql)}
-	for _, col := range r.columns {
-		plan.Columns = append(plan.Columns, Column{col.name, col.typ})
-	}
-	return plan, nil
 }
 
 // Restriction compiles a row restriction over the columns of t0. It also answers which columns it reads.

@@ -54,7 +54,7 @@ func TestReadColumns(t *testing.T) {
 		"SELECT * EXCEPT (p) FROM t":                      "refused",
 		"SELECT id FROM v":                                "c0",
 	} {
-		plan, err := Query(sql, env())
+		plan, err := Statement(sql, env())
 		if err != nil {
 			if want != "refused" {
 				t.Errorf("%s: %v", sql, err)
@@ -72,7 +72,7 @@ func TestReadColumns(t *testing.T) {
 }
 
 func TestViewsThatNeverEnd(t *testing.T) {
-	_, err := Query("SELECT * FROM w", env())
+	_, err := Statement("SELECT * FROM w", env())
 	if err == nil || !strings.Contains(err.Error(), "circular reference of views") {
 		t.Errorf("got %v", err)
 	}
@@ -88,7 +88,7 @@ func TestHostileDepth(t *testing.T) {
 		"subscripts": "SELECT " + strings.Repeat("j[INT64(", 80) + "j" + strings.Repeat(")]", 80) + " FROM t",
 		"subqueries": nested,
 	} {
-		_, err := Query(sql, env())
+		_, err := Statement(sql, env())
 		if err == nil || !strings.Contains(err.Error(), "too complex") {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -181,7 +181,7 @@ func FuzzQuery(f *testing.F) {
 	}
 	known := allowed()
 	f.Fuzz(func(t *testing.T, sql string) {
-		plan, err := Query(sql, env())
+		plan, err := Statement(sql, env())
 		if err != nil {
 			return
 		}

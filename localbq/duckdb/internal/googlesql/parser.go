@@ -17,14 +17,7 @@ func Parse(source string) (*Query, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.accept(";")
-	if t := p.peek(); t.kind != end {
-		if p.at > 0 && p.tokens[p.at-1].is(";") {
-			return nil, t.pos.Unsupported("scripts of several statements")
-		}
-		return nil, t.pos.syntax("Expected end of input but got %v", t)
-	}
-	return q, nil
+	return q, p.finish()
 }
 
 // ParseExpression reads one expression, as in a row restriction or a column's default.

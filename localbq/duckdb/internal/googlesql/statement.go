@@ -1,0 +1,89 @@
+package googlesql
+
+// Statement is what a request asks for: a *Query or one of the types below.
+type Statement interface{ At() Pos }
+
+type (
+	// CreateTable is CREATE [OR REPLACE] TABLE. At most one of Like and Query is set.
+	CreateTable struct {
+		Pos
+		Replace, IfNotExists bool
+		Table                []Name
+		Columns              []ColumnDef
+		PrimaryKey           []Name
+		Like                 []Name
+		PartitionBy          Expr
+		ClusterBy            []Name
+		Options              []Option
+		Query                *Query
+	}
+	// CreateView is CREATE [OR REPLACE] [MATERIALIZED] VIEW; Text is its query as written.
+	CreateView struct {
+		Pos
+		Replace, IfNotExists, Materialized bool
+		View                               []Name
+		Options                            []Option
+		Query                              *Query
+		Text                               string
+	}
+	// CreateSchema is CREATE SCHEMA.
+	CreateSchema struct {
+		Pos
+		IfNotExists bool
+		Schema      []Name
+		Options     []Option
+	}
+	// Drop is DROP of a TABLE, VIEW, MATERIALIZED VIEW or SCHEMA.
+	Drop struct {
+		Pos
+		Kind              string
+		IfExists, Cascade bool
+		Name              []Name
+	}
+	// AlterTable is ALTER TABLE with the actions that it lists.
+	AlterTable struct {
+		Pos
+		IfExists bool
+		Table    []Name
+		Actions  []AlterAction
+	}
+	// Insert is INSERT: Rows or Query.
+	Insert struct {
+		Pos
+		Table   []Name
+		Columns []Name // nil for all
+		Rows    [][]Expr
+		Query   *Query
+	}
+	// Truncate is TRUNCATE TABLE.
+	Truncate struct {
+		Pos
+		Table []Name
+	}
+)
+
+// ColumnDef is a column of CREATE TABLE or ADD COLUMN. Default is its expression as written.
+type ColumnDef struct {
+	Name    Name
+	Type    *Type
+	NotNull bool
+	Default string
+	Options []Option
+}
+
+// Option is name = value of an OPTIONS list.
+type Option struct {
+	Name  Name
+	Value Expr
+}
+
+// AlterAction is one action of ALTER TABLE. Kind is ADD COLUMN, ALTER COLUMN DROP NOT NULL, ALTER COLUMN SET OPTIONS, SET
+// OPTIONS, ADD PRIMARY KEY or DROP PRIMARY KEY.
+type AlterAction struct {
+	Pos
+	Kind    string
+	Exists  bool // IF NOT EXISTS of ADD COLUMN, IF EXISTS of the others
+	Column  ColumnDef
+	Key     []Name
+	Options []Option
+}

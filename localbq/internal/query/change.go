@@ -1,0 +1,32 @@
+package query
+
+import "github.com/millrace-dev/millrace/localbq/internal/schema"
+
+// Change is what a statement that is no query asks of the service, which makes it. Rows, where there are any, are the rows of
+// the Result.
+type Change struct {
+	// Kind is the statement's type as jobs name it: INSERT, TRUNCATE_TABLE, CREATE_TABLE, CREATE_TABLE_AS_SELECT, CREATE_VIEW,
+	// CREATE_MATERIALIZED_VIEW, CREATE_SCHEMA, DROP_TABLE, DROP_VIEW, DROP_MATERIALIZED_VIEW, DROP_SCHEMA or ALTER_TABLE.
+	Kind string
+	// Target is the table; a dataset has no Table.
+	Target Ref
+	// Exists is IF EXISTS or IF NOT EXISTS: what is missing, or there, is no fault.
+	Exists bool
+	// Replace is OR REPLACE.
+	Replace bool
+	// Cascade is CASCADE of DROP SCHEMA.
+	Cascade bool
+	// Definition is that of a table or view that is created.
+	Definition *schema.Definition
+	// Alter edits the definition in force, for ALTER_TABLE.
+	Alter func(*schema.Definition) error
+	// Dataset are the options of CREATE SCHEMA.
+	Dataset DatasetOptions
+}
+
+// DatasetOptions are the options of CREATE SCHEMA; zero values are not set. Lifetimes are in milliseconds.
+type DatasetOptions struct {
+	Location, Description, FriendlyName                       string
+	Labels                                                    map[string]string
+	TableExpirationMs, PartitionExpirationMs, TimeTravelHours int64
+}
