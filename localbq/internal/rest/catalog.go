@@ -81,7 +81,11 @@ func (s *Server) locateByTables(project string, config *queryConfig) string {
 	statement.DryRun = true
 	first := &firstTable{server: s}
 	// What the engine says of the statement does not matter here: the catalog has seen the table by then.
-	s.Queries.Run(context.Background(), statement, first)
+	r, err := s.Queries.Run(context.Background(), statement, first)
+	if err == nil && r.Change != nil && first.location == "" {
+		first.Table(context.Background(), r.Change.Target, time.Time{})
+		first.location = cmp.Or(first.location, r.Change.Dataset.Location)
+	}
 	return cmp.Or(first.location, "US")
 }
 

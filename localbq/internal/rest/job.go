@@ -52,6 +52,7 @@ type jobResult struct {
 	schema  *bqapi.TableSchema
 	bytes   int64
 	tables  []query.Ref
+	change  *change // of a statement that is no query
 	moved   moved   // by jobs that are no queries
 	errors  []error // that the job got over
 	// recorded says that the store has the outcome, with the rows.

@@ -149,7 +149,7 @@ func (s *Server) plan(c *call, key jobKey, config *queryConfig) (*job, *jobResul
 		return nil, nil, err
 	}
 	j := &job{key: key, principal: c.principal, task: config, config: config, created: s.Clock.Now(), done: make(chan struct{})}
-	return j, &jobResult{schema: r.Schema.REST(), bytes: r.BytesProcessed, tables: r.Tables}, nil
+	return j, planned(r), nil
 }
 
 func (s *Server) getJob(c *call) (any, error) {
@@ -297,7 +297,7 @@ func (s *Server) dryQuery(c *call, key jobKey, config *queryConfig) (any, error)
 	}
 	return &queryAnswer{
 		Kind: "bigquery#queryResponse", Schema: r.schema, JobReference: &bqapi.JobReference{ProjectId: key.project, Location: j.key.location},
-		Location: j.key.location, TotalBytesProcessed: strconv.FormatInt(r.bytes, 10), JobComplete: true, CacheHit: new(false), StatementType: "SELECT",
+		Location: j.key.location, TotalBytesProcessed: strconv.FormatInt(r.bytes, 10), JobComplete: true, CacheHit: new(false), StatementType: r.statementType(),
 	}, nil
 }
 
@@ -334,14 +334,18 @@ func (s *Server) answerQuery(c *call, j *job, wait time.Duration, asked rowRange
 	case failed != nil:
 		return nil, failed
 	}
+	out.JobComplete, out.StatementType = true, "SELECT"
+	out.TotalBytesBilled = strconv.FormatInt(billed(r.bytes), 10)
+	out.CreationTime, out.StartTime, out.EndTime = millis(j.created), millis(j.started), millis(j.ended)
+	if r.change != nil {
+		r.change.answer(out)
+		return out, nil
+	}
 	if current, err := s.Store.Table(r.table.Ref()); err != nil {
 		return nil, err
 	} else if current.Instance() != r.table.Instance() {
 		return nil, refusal.New(refusal.NotFound, "Not found: Table %s", r.table.Ref())
 	}
-	out.JobComplete, out.StatementType = true, "SELECT"
-	out.TotalBytesBilled = strconv.FormatInt(billed(r.bytes), 10)
-	out.CreationTime, out.StartTime, out.EndTime = millis(j.created), millis(j.started), millis(j.ended)
 	if err := out.page(r, asked); err != nil {
 		return nil, err
 	}

@@ -3,8 +3,11 @@ package rest
 import (
 	"encoding/json"
 	"strconv"
+	"strings"
 
 	bqapi "google.golang.org/api/bigquery/v2"
+
+	"github.com/millrace-dev/millrace/localbq/internal/store"
 )
 
 func (k jobKey) reference() *bqapi.JobReference {
@@ -38,7 +41,11 @@ func (c *queryConfig) resource(j *job) (*bqapi.JobConfiguration, error) {
 	if q.Priority == "" {
 		q.Priority = "INTERACTIVE"
 	}
-	if r, _, over := j.over(); over && r != nil && r.table != nil && q.DestinationTable == nil {
+	r, _, over := j.over()
+	if over && r != nil && r.change != nil && r.change.Target.Table != "" && !strings.HasPrefix(r.change.Kind, "DROP") {
+		q.DestinationTable = tableReference(store.TableRef(r.change.Target))
+	}
+	if over && r != nil && r.table != nil && q.DestinationTable == nil {
 		q.DestinationTable = tableReference(r.table.Ref())
 		q.WriteDisposition, q.CreateDisposition = "WRITE_TRUNCATE", "CREATE_IF_NEEDED"
 	}
@@ -87,8 +94,11 @@ func (c *queryConfig) timeout() int64 { return c.timeoutMs }
 
 func (r *jobResult) statistics() *bqapi.JobStatistics2 {
 	s := &bqapi.JobStatistics2{
-		StatementType: "SELECT", TotalBytesProcessed: r.bytes, TotalBytesBilled: billed(r.bytes),
+		StatementType: r.statementType(), TotalBytesProcessed: r.bytes, TotalBytesBilled: billed(r.bytes),
 		ForceSendFields: []string{"TotalBytesProcessed", "TotalBytesBilled", "CacheHit"},
+	}
+	if r.change != nil {
+		r.change.describe(s)
 	}
 	for _, t := range r.tables {
 		s.ReferencedTables = append(s.ReferencedTables, &bqapi.TableReference{ProjectId: t.Project, DatasetId: t.Dataset, TableId: t.Table})
@@ -111,22 +121,24 @@ func (c *call) dryRunResource(j *job, r *jobResult) (*bqapi.Job, error) {
 
 // queryAnswer is the answer of jobs.query and of jobs.getQueryResults, which differ in their kinds.
 type queryAnswer struct {
-	Kind                string              `json:"kind"`
-	Etag                string              `json:"etag,omitempty"`
-	Schema              *bqapi.TableSchema  `json:"schema,omitempty"`
-	JobReference        *bqapi.JobReference `json:"jobReference,omitempty"`
-	Location            string              `json:"location,omitempty"`
-	TotalRows           string              `json:"totalRows,omitempty"`
-	PageToken           string              `json:"pageToken,omitempty"`
-	Rows                json.RawMessage     `json:"rows,omitempty"`
-	TotalBytesProcessed string              `json:"totalBytesProcessed,omitempty"`
-	TotalBytesBilled    string              `json:"totalBytesBilled,omitempty"`
-	JobComplete         bool                `json:"jobComplete"`
-	CacheHit            *bool               `json:"cacheHit,omitempty"`
-	StatementType       string              `json:"statementType,omitempty"`
-	CreationTime        string              `json:"creationTime,omitempty"`
-	StartTime           string              `json:"startTime,omitempty"`
-	EndTime             string              `json:"endTime,omitempty"`
+	Kind                string               `json:"kind"`
+	Etag                string               `json:"etag,omitempty"`
+	Schema              *bqapi.TableSchema   `json:"schema,omitempty"`
+	JobReference        *bqapi.JobReference  `json:"jobReference,omitempty"`
+	Location            string               `json:"location,omitempty"`
+	TotalRows           string               `json:"totalRows,omitempty"`
+	PageToken           string               `json:"pageToken,omitempty"`
+	Rows                json.RawMessage      `json:"rows,omitempty"`
+	TotalBytesProcessed string               `json:"totalBytesProcessed,omitempty"`
+	TotalBytesBilled    string               `json:"totalBytesBilled,omitempty"`
+	JobComplete         bool                 `json:"jobComplete"`
+	CacheHit            *bool                `json:"cacheHit,omitempty"`
+	StatementType       string               `json:"statementType,omitempty"`
+	NumDmlAffectedRows  *int64               `json:"numDmlAffectedRows,omitempty,string"`
+	DmlStats            *bqapi.DmlStatistics `json:"dmlStats,omitempty"`
+	CreationTime        string               `json:"creationTime,omitempty"`
+	StartTime           string               `json:"startTime,omitempty"`
+	EndTime             string               `json:"endTime,omitempty"`
 }
 
 // page adds rows of a result.

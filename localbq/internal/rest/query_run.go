@@ -76,6 +76,9 @@ func (c *queryConfig) run(ctx context.Context, s *Server, j *job) (*jobResult, e
 		return nil, context.Cause(ctx)
 	}
 	out := &jobResult{rows: r.Rows, schema: r.Schema.REST(), bytes: r.BytesProcessed, tables: r.Tables}
+	if r.Change != nil {
+		return out, s.apply(j, r, out)
+	}
 	if j.config.DestinationTable == nil {
 		err = s.keepAnonymous(j, r, out)
 	} else {

@@ -1,0 +1,309 @@
+package rest
+
+import (
+	"strings"
+
+	bqapi "google.golang.org/api/bigquery/v2"
+
+	"github.com/millrace-dev/millrace/localbq/internal/query"
+	"github.com/millrace-dev/millrace/localbq/internal/refusal"
+	"github.com/millrace-dev/millrace/localbq/internal/schema"
+	"github.com/millrace-dev/millrace/localbq/internal/store"
+)
+
+// change is what a statement that is no query did.
+type change struct {
+	*query.Change
+	done              string // what DDL did: CREATE, REPLACE, SKIP, DROP, ALTER; "" for DML
+	inserted, deleted int64
+}
+
+// dml reports whether the statement changed rows and nothing else.
+func (c *change) dml() bool { return c.Kind == "INSERT" || c.Kind == "TRUNCATE_TABLE" }
+
+// apply carries out a statement that is no query.
+func (s *Server) apply(j *job, r *query.Result, out *jobResult) error {
+	c := &change{Change: r.Change}
+	out.change, out.schema = c, nil
+	if j.config.DestinationTable != nil {
+		kind := "DDL"
+		if c.dml() {
+			kind = "DML"
+		}
+		return refusal.New(refusal.Invalid, "Cannot set destination table in jobs with %s statements", kind)
+	}
+	ref := store.DatasetRef{Project: c.Target.Project, Dataset: c.Target.Dataset}
+	if c.Target.Table == "" {
+		return s.changeSchema(j, ref, c)
+	}
+	if d, err := s.Store.Dataset(ref); err != nil || !strings.EqualFold(d.Location, j.key.location) {
+		return refusal.New(refusal.NotFound, "Not found: Dataset %s was not found in location %s", ref, j.key.location)
+	}
+	if err := s.permitChange(j, c); err != nil {
+		return err
+	}
+	table := ref.Table(c.Target.Table)
+	switch c.Kind {
+	case "INSERT":
+		return s.insertInto(table, r, c, out)
+	case "TRUNCATE_TABLE":
+		return s.truncate(table, c, out)
+	case "CREATE_TABLE", "CREATE_TABLE_AS_SELECT":
+		return s.createFrom(table, r, c, out)
+	case "CREATE_VIEW", "CREATE_MATERIALIZED_VIEW":
+		return s.createViewFrom(table, c)
+	case "ALTER_TABLE":
+		return s.alter(table, c)
+	}
+	return s.dropTable(table, c)
+}
+
+// permitChange refuses what Deps.Denied denies.
+func (s *Server) permitChange(j *job, c *change) error {
+	permission, resource := "bigquery.tables.updateData", store.TableRef(c.Target).Path()
+	switch verb, _, _ := strings.Cut(c.Kind, "_"); {
+	case verb == "CREATE" && c.Target.Table == "":
+		permission, resource = "bigquery.datasets.create", datasetPath(c.Target)
+	case c.Target.Table == "":
+		permission, resource = "bigquery.datasets.delete", datasetPath(c.Target)
+	case verb == "CREATE":
+		permission, resource = "bigquery.tables.create", datasetPath(c.Target)
+	case verb == "DROP":
+		permission = "bigquery.tables.delete"
+	case verb == "ALTER":
+		permission = "bigquery.tables.update"
+	}
+	if !query.MayRead(j.principal, c.Target.Project, c.Target.Dataset) || s.Denied != nil && s.Denied(j.principal, permission, resource) {
+		return refusal.New(refusal.AccessDenied, "Access Denied: %s: Permission %s denied (or it may not exist).", resource, permission)
+	}
+	return nil
+}
+
+func datasetPath(r query.Ref) string { return "projects/" + r.Project + "/datasets/" + r.Dataset }
+
+func (s *Server) insertInto(ref store.TableRef, r *query.Result, c *change, out *jobResult) error {
+	t, err := s.writable(ref)
+	if err != nil {
+		return err
+	}
+	info := t.Info()
+	batches, err := fit(r.Batches, r.Schema, info.Schema, s.Clock.Now())
+	if err != nil {
+		return err
+	}
+	c.inserted = r.Rows
+	if r.Rows == 0 {
+		return nil
+	}
+	w := store.Rows{Info: info, Batches: batches}
+	if t.Mode() != store.ModeStore {
+		w.Batches, w.Count = nil, r.Rows
+	}
+	written, err := t.Write(w)
+	out.version = written.After
+	return err
+}
+
+// writable is a table that statements may write.
+func (s *Server) writable(ref store.TableRef) (*store.Table, error) {
+	t, err := s.Store.Table(ref)
+	if err == nil && t.Info().View != nil {
+		err = notAllowed(t)
+	}
+	return t, err
+}
+
+func notAllowed(t *store.Table) error {
+	return refusal.New(refusal.Invalid, "%s is not allowed for this operation because it is currently a %s.", t.Ref(), t.Info().Kind())
+}
+
+func (s *Server) truncate(ref store.TableRef, c *change, out *jobResult) error {
+	t, err := s.writable(ref)
+	if err != nil {
+		return err
+	}
+	written, err := t.Write(store.Rows{Info: t.Info(), Truncate: true})
+	c.deleted, out.version = written.Removed, written.After
+	return err
+}
+
+// createFrom is CREATE TABLE, with rows or without. OR REPLACE gives a table that is there another definition and other rows
+// at once.
+func (s *Server) createFrom(ref store.TableRef, r *query.Result, c *change, out *jobResult) error {
+	old, err := s.Store.Table(ref)
+	switch {
+	case refusal.Is(err, refusal.NotFound):
+		c.done = "CREATE"
+	case err != nil:
+		return err
+	case c.Exists:
+		c.done = "SKIP"
+		return nil
+	case !c.Replace:
+		return refusal.New(refusal.Duplicate, "Already Exists: Table %s", ref)
+	case old.Info().View != nil:
+		return notAllowed(old)
+	default:
+		c.done = "REPLACE"
+	}
+	w := store.Rows{Truncate: true, Definition: c.Definition}
+	if c.Kind == "CREATE_TABLE_AS_SELECT" {
+		if w.Batches, err = fit(r.Batches, r.Schema, c.Definition.Schema, s.Clock.Now()); err != nil {
+			return err
+		}
+	}
+	if old == nil {
+		if old, err = s.Store.CreateTable(ref, c.Definition); err != nil {
+			return err
+		}
+		if len(w.Batches) == 0 {
+			return nil
+		}
+		w.Definition, w.Info = nil, old.Info()
+	}
+	written, err := old.Write(w)
+	if err != nil && c.done == "CREATE" {
+		_ = s.Store.DeleteTable(ref) // the statement made it, and says why it has no rows
+	}
+	out.version = written.After
+	return err
+}
+
+func (s *Server) createViewFrom(ref store.TableRef, c *change) error {
+	old, err := s.Store.Table(ref)
+	switch {
+	case refusal.Is(err, refusal.NotFound):
+		c.done = "CREATE"
+		_, err = s.Store.CreateTable(ref, c.Definition)
+		return err
+	case err != nil:
+		return err
+	case c.Exists:
+		c.done = "SKIP"
+		return nil
+	case !c.Replace:
+		return refusal.New(refusal.Duplicate, "Already Exists: Table %s", ref)
+	case old.Info().Kind() != c.Definition.Kind():
+		return notAllowed(old)
+	}
+	c.done = "REPLACE"
+	_, err = s.Store.UpdateTable(ref, "", func(d *schema.Definition) error {
+		*d = *c.Definition
+		return nil
+	})
+	return err
+}
+
+func (s *Server) alter(ref store.TableRef, c *change) error {
+	t, err := s.writable(ref)
+	if refusal.Is(err, refusal.NotFound) && c.Exists {
+		c.done = "SKIP"
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	c.done = "ALTER"
+	_, err = s.Store.UpdateTable(t.Ref(), "", c.Alter)
+	return err
+}
+
+func (s *Server) dropTable(ref store.TableRef, c *change) error {
+	t, err := s.Store.Table(ref)
+	switch {
+	case refusal.Is(err, refusal.NotFound) && c.Exists:
+		c.done = "SKIP"
+		return nil
+	case err != nil:
+		return err
+	case "DROP_"+t.Info().Kind() != c.Kind:
+		return notAllowed(t)
+	}
+	c.done = "DROP"
+	return s.Store.DeleteTable(ref)
+}
+
+// changeSchema is CREATE SCHEMA and DROP SCHEMA.
+func (s *Server) changeSchema(j *job, ref store.DatasetRef, c *change) error {
+	if err := s.permitChange(j, c); err != nil {
+		return err
+	}
+	_, err := s.Store.Dataset(ref)
+	there := err == nil
+	switch {
+	case c.Exists && there == (c.Kind == "CREATE_SCHEMA"):
+		c.done = "SKIP"
+		return nil
+	case c.Kind == "DROP_SCHEMA":
+		c.done = "DROP"
+		return s.Store.DeleteDataset(ref, c.Cascade)
+	}
+	c.done = "CREATE"
+	location := c.Dataset.Location
+	if location == "" {
+		location = j.key.location
+	}
+	_, err = s.Store.CreateDataset(ref, store.DatasetOptions{
+		Location: location, Description: c.Dataset.Description, FriendlyName: c.Dataset.FriendlyName, Labels: c.Dataset.Labels,
+		DefaultTableExpirationMs: c.Dataset.TableExpirationMs, DefaultPartitionExpirationMs: c.Dataset.PartitionExpirationMs,
+		MaxTimeTravelHours: c.Dataset.TimeTravelHours,
+	})
+	return err
+}
+
+// describe adds what the statement did to a job's figures.
+func (c *change) describe(s *bqapi.JobStatistics2) {
+	s.StatementType = c.Kind
+	if c.dml() {
+		s.DmlStats = c.stats()
+		if c.Kind == "INSERT" {
+			s.NumDmlAffectedRows = c.inserted
+			s.ForceSendFields = append(s.ForceSendFields, "NumDmlAffectedRows")
+		}
+		return
+	}
+	s.DdlOperationPerformed = c.done
+	if c.Target.Table == "" {
+		s.DdlTargetDataset = datasetReference(store.DatasetRef{Project: c.Target.Project, Dataset: c.Target.Dataset})
+		return
+	}
+	s.DdlTargetTable = tableReference(store.TableRef(c.Target))
+}
+
+func (c *change) stats() *bqapi.DmlStatistics {
+	if c.Kind == "TRUNCATE_TABLE" {
+		return &bqapi.DmlStatistics{DeletedRowCount: c.deleted, ForceSendFields: []string{"DeletedRowCount"}}
+	}
+	return &bqapi.DmlStatistics{InsertedRowCount: c.inserted, ForceSendFields: []string{"InsertedRowCount"}}
+}
+
+// answer is what jobs.query says of the statement.
+func (c *change) answer(a *queryAnswer) {
+	a.StatementType, a.TotalBytesProcessed, a.CacheHit = c.Kind, "0", new(false)
+	switch {
+	case c.dml():
+		a.DmlStats = c.stats()
+		if c.Kind == "INSERT" {
+			a.NumDmlAffectedRows = new(c.inserted)
+		}
+	default:
+		a.TotalRows = "0"
+	}
+}
+
+// statementType is the statement's type as jobs name it.
+func (r *jobResult) statementType() string {
+	if r.change != nil {
+		return r.change.Kind
+	}
+	return "SELECT"
+}
+
+// planned is the result of a dry run.
+func planned(r *query.Result) *jobResult {
+	out := &jobResult{schema: r.Schema.REST(), bytes: r.BytesProcessed, tables: r.Tables}
+	if r.Change != nil {
+		out.change, out.schema = &change{Change: r.Change}, nil
+	}
+	return out
+}
