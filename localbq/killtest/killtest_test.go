@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -14,13 +15,18 @@ import (
 	"strings"
 	"testing"
 
+	storage "cloud.google.com/go/bigquery/storage/apiv1"
+	"cloud.google.com/go/bigquery/storage/apiv1/storagepb"
 	"cloud.google.com/go/bigquery/storage/managedwriter"
 	bqapi "google.golang.org/api/bigquery/v2"
 	"google.golang.org/api/option"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/types/descriptorpb"
+	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/millrace-dev/millrace/localbq"
 	"github.com/millrace-dev/millrace/localbq/killtest"
@@ -41,7 +47,7 @@ const (
 )
 
 func TestMain(m *testing.M) {
-	roles := map[string]func(context.Context) error{"client": client, "service": service}
+	roles := map[string]func(context.Context) error{"client": client, "exact": exactClient, "service": service}
 	play := roles[os.Getenv(role)]
 	if play == nil {
 		os.Exit(m.Run())
@@ -66,28 +72,24 @@ func service(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, err := bq.NumRows("d.t"); err != nil {
-		if err := bq.CreateTable("d.t", ids); err != nil {
-			return err
-		}
-	}
 	<-ctx.Done()
 	return bq.Close()
 }
 
-var ids = &bqapi.TableSchema{Fields: []*bqapi.TableFieldSchema{{Name: "id", Type: "INT64"}}}
+func makeTable(t testing.TB, bq *localbq.Instance) {
+	t.Helper()
+	if err := bq.CreateTable("p.d.t", &bqapi.TableSchema{Fields: []*bqapi.TableFieldSchema{{Name: "id", Type: "INT64"}}}); err != nil {
+		t.Fatal(err)
+	}
+}
 
 func client(ctx context.Context) error {
-	c, err := managedwriter.NewClient(ctx, "p", option.WithEndpoint(os.Getenv(endpoint)), option.WithoutAuthentication(),
-		option.WithGRPCDialOption(grpc.WithTransportCredentials(insecure.NewCredentials())))
+	c, err := managedwriter.NewClient(ctx, "p", here()...)
 	if err != nil {
 		return err
 	}
 	defer c.Close()
-	column := &descriptorpb.FieldDescriptorProto{Name: new("id"), Number: new(int32(1)),
-		Type: descriptorpb.FieldDescriptorProto_TYPE_INT64.Enum(), Label: descriptorpb.FieldDescriptorProto_LABEL_OPTIONAL.Enum()}
-	w, err := c.NewManagedStream(ctx, managedwriter.WithDestinationTable("projects/p/datasets/d/tables/t"),
-		managedwriter.WithSchemaDescriptor(&descriptorpb.DescriptorProto{Name: new("Row"), Field: []*descriptorpb.FieldDescriptorProto{column}}))
+	w, err := c.NewManagedStream(ctx, managedwriter.WithDestinationTable(tablePath), managedwriter.WithSchemaDescriptor(descriptor))
 	if err != nil {
 		return err
 	}
@@ -113,6 +115,94 @@ func client(ctx context.Context) error {
 	return nil
 }
 
+const tablePath = "projects/p/datasets/d/tables/t"
+
+var descriptor = &descriptorpb.DescriptorProto{Name: new("Row"), Field: []*descriptorpb.FieldDescriptorProto{{
+	Name: new("id"), Number: new(int32(1)),
+	Type: descriptorpb.FieldDescriptorProto_TYPE_INT64.Enum(), Label: descriptorpb.FieldDescriptorProto_LABEL_OPTIONAL.Enum(),
+}}}
+
+// here is how to reach the service.
+func here() []option.ClientOption {
+	return []option.ClientOption{option.WithEndpoint(os.Getenv(endpoint)), option.WithoutAuthentication(),
+		option.WithGRPCDialOption(grpc.WithTransportCredentials(insecure.NewCredentials()))}
+}
+
+// exactClient writes each row once: into a buffered stream that it keeps the name of, at the offset that is the row's number,
+// and shows it before it notes its progress. That something is there already is as good as having done it.
+func exactClient(ctx context.Context) error {
+	c, err := storage.NewBigQueryWriteClient(ctx, here()...)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	name, err := ownStream(ctx, c)
+	if err != nil {
+		return err
+	}
+	call, err := c.AppendRows(ctx)
+	if err != nil {
+		return err
+	}
+	progress := filepath.Join(os.Getenv(state), "progress")
+	for i, err := read(progress); i < appends; i++ {
+		if err == nil {
+			err = appendAt(call, name, i)
+		}
+		if err == nil {
+			_, err = c.FlushRows(ctx, &storagepb.FlushRowsRequest{WriteStream: name, Offset: wrapperspb.Int64(int64(i))})
+		}
+		if err == nil || status.Code(err) == codes.AlreadyExists {
+			err = write(progress, i+1)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ownStream is the stream that an earlier run made, or a new one. A run that is killed in between leaves one without rows.
+func ownStream(ctx context.Context, c *storage.BigQueryWriteClient) (string, error) {
+	path := filepath.Join(os.Getenv(state), "stream")
+	if name, err := os.ReadFile(path); err == nil {
+		return string(name), nil
+	}
+	s, err := c.CreateWriteStream(ctx, &storagepb.CreateWriteStreamRequest{
+		Parent: tablePath, WriteStream: &storagepb.WriteStream{Type: storagepb.WriteStream_BUFFERED}})
+	if err != nil {
+		return "", err
+	}
+	if err := os.WriteFile(path+".new", []byte(s.GetName()), 0o600); err != nil {
+		return "", err
+	}
+	return s.GetName(), os.Rename(path+".new", path)
+}
+
+// appendAt appends row i at offset i.
+func appendAt(call storagepb.BigQueryWrite_AppendRowsClient, name string, i int) error {
+	if err := call.Send(&storagepb.AppendRowsRequest{
+		WriteStream: name, Offset: wrapperspb.Int64(int64(i)),
+		Rows: &storagepb.AppendRowsRequest_ProtoRows{ProtoRows: &storagepb.AppendRowsRequest_ProtoData{
+			WriterSchema: &storagepb.ProtoSchema{ProtoDescriptor: descriptor}, Rows: &storagepb.ProtoRows{SerializedRows: [][]byte{row(i)}},
+		}},
+	}); err != nil && !errors.Is(err, io.EOF) { // Recv knows why it is over
+		return err
+	}
+	r, err := call.Recv()
+	if err != nil {
+		return err
+	}
+	if s := status.FromProto(r.GetError()); s.Code() != codes.AlreadyExists {
+		return s.Err()
+	}
+	return nil
+}
+
+func row(i int) []byte {
+	return protowire.AppendVarint(protowire.AppendTag(nil, 1, protowire.VarintType), uint64(i))
+}
+
 func read(path string) (int, error) {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -132,8 +222,7 @@ func write(path string, n int) error {
 }
 
 func appendRow(ctx context.Context, w *managedwriter.ManagedStream, i int) error {
-	row := protowire.AppendVarint(protowire.AppendTag(nil, 1, protowire.VarintType), uint64(i))
-	r, err := w.AppendRows(ctx, [][]byte{row})
+	r, err := w.AppendRows(ctx, [][]byte{row(i)})
 	if err != nil {
 		return err
 	}
@@ -143,12 +232,8 @@ func appendRow(ctx context.Context, w *managedwriter.ManagedStream, i int) error
 
 func TestClient(t *testing.T) {
 	killtest.Test{
-		Config: localbq.Config{Project: "p", AutoCreateDataset: true, Seed: 1},
-		Prepare: func(t testing.TB, bq *localbq.Instance) {
-			if err := bq.CreateTable("d.t", ids); err != nil {
-				t.Fatal(err)
-			}
-		},
+		Config:  localbq.Config{Project: "p", AutoCreateDataset: true, Seed: 1},
+		Prepare: makeTable,
 		Client: func(t testing.TB, bq *localbq.Instance, dir string) *exec.Cmd {
 			return command("client", endpoint+"="+bq.GRPC(), state+"="+dir, manner+"="+cmp.Or(os.Getenv(manner), careful))
 		},
@@ -164,24 +249,52 @@ func everyRow(t testing.TB, bq *localbq.Instance) {
 	}
 }
 
-// The service is killed at the same points, and loses nothing that it has acknowledged.
-func TestServer(t *testing.T) {
-	killtest.ServerTest{
-		Server: func(_ testing.TB, dir, restAddr, grpcAddr string) *exec.Cmd {
-			return command("service", state+"="+dir, rest+"="+restAddr, endpoint+"="+grpcAddr)
+// onceEach requires every row once.
+func onceEach(t testing.TB, bq *localbq.Instance) {
+	got, err := bq.Audit().ExactlyOnce("p.d.t", "id", []string{"0", "1", "2"})
+	if err != nil || !got.OK() {
+		t.Errorf("rows %+v, %v", got, err)
+	}
+}
+
+func TestExactClient(t *testing.T) {
+	killtest.Test{
+		Config:  localbq.Config{Project: "p", AutoCreateDataset: true, Seed: 1},
+		Prepare: makeTable,
+		Client: func(t testing.TB, bq *localbq.Instance, dir string) *exec.Cmd {
+			return command("exact", endpoint+"="+bq.GRPC(), state+"="+dir)
 		},
-		Client: func(_ testing.TB, dir, _, grpcAddr string) *exec.Cmd {
-			return command("client", state+"="+dir, endpoint+"="+grpcAddr, manner+"="+careful)
-		},
-		Check: func(t testing.TB, bq *localbq.Instance) {
-			everyRow(t, bq)
-			lost, err := bq.Audit().AckedNotVisible("p.d.t")
-			if err != nil || len(lost) > 0 {
-				t.Errorf("acknowledged and lost: %v, %v", lost, err)
-			}
-		},
-		Methods: []string{"AppendRows"},
+		Check: onceEach,
 	}.Run(t)
+}
+
+// The service is killed at the same points, and loses nothing that it has acknowledged; streams, offsets and cursors neither.
+func TestServer(t *testing.T) {
+	methods := map[string][]string{
+		"client": {"AppendRows"},
+		"exact":  {"AppendRows", "FlushRows"}, // the official client waits up to 10 s before it asks for a stream again
+	}
+	for name, check := range map[string]func(testing.TB, *localbq.Instance){"client": everyRow, "exact": onceEach} {
+		t.Run(name, func(t *testing.T) {
+			killtest.ServerTest{
+				Prepare: makeTable,
+				Server: func(_ testing.TB, dir, restAddr, grpcAddr string) *exec.Cmd {
+					return command("service", state+"="+dir, rest+"="+restAddr, endpoint+"="+grpcAddr)
+				},
+				Client: func(_ testing.TB, dir, _, grpcAddr string) *exec.Cmd {
+					return command(name, state+"="+dir, endpoint+"="+grpcAddr, manner+"="+careful)
+				},
+				Check: func(t testing.TB, bq *localbq.Instance) {
+					check(t, bq)
+					lost, err := bq.Audit().AckedNotVisible("p.d.t")
+					if err != nil || len(lost) > 0 {
+						t.Errorf("acknowledged and lost: %v, %v", lost, err)
+					}
+				},
+				Methods: methods[name],
+			}.Run(t)
+		})
+	}
 }
 
 // A client that loses rows is found out, at the points where it does and at no others.

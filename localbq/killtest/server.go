@@ -20,6 +20,8 @@ import (
 // ServerTest kills the service instead, at every step of every call, and starts it again over the folder it kept its data in.
 // The client lives on, and is started again only if it does not get over the loss. Server, Client and Check are required.
 type ServerTest struct {
+	// Prepare makes what the client expects to find. The service that it is given is closed before Server starts.
+	Prepare func(t testing.TB, bq *localbq.Instance)
 	// Server is the process that serves folder dir at the two addresses until it is interrupted or killed.
 	Server func(t testing.TB, dir, rest, grpc string) *exec.Cmd
 	// Client is the process that uses it. It may keep what it likes in dir, and finds it there when it is started again.
@@ -51,8 +53,23 @@ type site struct {
 func (k ServerTest) site(t testing.TB) *site {
 	t.Helper()
 	s := &site{ServerTest: &k, t: t, data: t.TempDir(), state: t.TempDir(), rest: freeAddress(t), grpc: freeAddress(t)}
+	if k.Prepare != nil {
+		s.prepare()
+	}
 	s.serve()
 	return s
+}
+
+func (s *site) prepare() {
+	s.t.Helper()
+	bq, err := localbq.Start(context.WithoutCancel(s.t.Context()), localbq.Config{Dir: s.data, AutoCreateDataset: true})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.Prepare(s.t, bq)
+	if err := bq.Close(); err != nil {
+		s.t.Fatal(err)
+	}
 }
 
 // freeAddress is one that nobody listens at; a service that is started again has to have it again.
