@@ -162,8 +162,14 @@ func (j *job) open(f File, s Source) (reader, func(), error) {
 		}
 		return r, func() { _ = r.Close() }, nil // closing frees a codec, and has nothing to say
 	case Parquet:
-		r, err := parquetfile.Open(f, s.Size, parquetfile.Options{ListInference: j.ListInference, EnumAsString: j.EnumAsString, Decimals: j.Decimals})
-		return r, nothing, err
+		r, err := parquetfile.Open(f, s.Size, parquetfile.Options{
+			ListInference: j.ListInference, EnumAsString: j.EnumAsString,
+			Target: func(precision, scale int) (schema.Type, bool) { return avrofile.Target(precision, scale, j.Decimals) },
+		})
+		if err != nil {
+			return nil, nothing, err
+		}
+		return r, func() { _ = r.Close() }, nil // closing frees buffers, and has nothing to say
 	case JSON:
 		in, err := unpacked(f, s)
 		return jsonfile.New(in, columns), nothing, err
