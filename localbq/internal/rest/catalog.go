@@ -22,6 +22,10 @@ type catalog struct {
 	version   int64
 	// location is where the job runs; tables elsewhere do not exist for it. "" is everywhere.
 	location string
+	// sources are the tables and views that have been asked for, as they were then; uncacheable says that there was one of
+	// which no result may be kept.
+	sources     []cacheSource
+	uncacheable bool
 }
 
 func (s *Server) catalog(principal string) *catalog {
@@ -38,6 +42,11 @@ func (c *catalog) Table(_ context.Context, ref query.Ref, asOf time.Time) (*quer
 	if !query.MayRead(c.principal, ref.Project, ref.Dataset) || c.server.Denied != nil && c.server.Denied(c.principal, "bigquery.tables.getData", at.Path()) {
 		return nil, refusal.New(refusal.AccessDenied,
 			"Access Denied: Table %s: User does not have permission to query table %s, or perhaps it does not exist.", at, at)
+	}
+	if source, ok := c.server.cacheSource(ref); ok && !source.modified.After(store.TimeOf(c.version)) {
+		c.sources = append(c.sources, source)
+	} else {
+		c.uncacheable = true
 	}
 	if v := t.Info().View; v != nil {
 		return &query.Table{Ref: ref, View: v.Query}, nil

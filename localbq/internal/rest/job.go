@@ -52,9 +52,11 @@ type jobResult struct {
 	schema  *bqapi.TableSchema
 	bytes   int64
 	tables  []query.Ref
-	change  *change // of a statement that is no query
-	moved   moved   // by jobs that are no queries
-	errors  []error // that the job got over
+	// cacheHit says that an earlier job made it.
+	cacheHit bool
+	change   *change // of a statement that is no query
+	moved    moved   // by jobs that are no queries
+	errors   []error // that the job got over
 	// recorded says that the store has the outcome, with the rows.
 	recorded bool
 }

@@ -94,6 +94,7 @@ func (c *queryConfig) timeout() int64 { return c.timeoutMs }
 
 func (r *jobResult) statistics() *bqapi.JobStatistics2 {
 	s := &bqapi.JobStatistics2{
+		CacheHit:      r.cacheHit,
 		StatementType: r.statementType(), TotalBytesProcessed: r.bytes, TotalBytesBilled: billed(r.bytes),
 		ForceSendFields: []string{"TotalBytesProcessed", "TotalBytesBilled", "CacheHit"},
 	}
@@ -148,7 +149,7 @@ func (a *queryAnswer) page(r *jobResult, asked rowRange) error {
 		return err
 	}
 	a.Schema, a.TotalRows = r.schema, strconv.FormatInt(snapshot.NumRows(), 10)
-	a.TotalBytesProcessed, a.CacheHit = strconv.FormatInt(r.bytes, 10), new(false)
+	a.TotalBytesProcessed, a.CacheHit = strconv.FormatInt(r.bytes, 10), new(r.cacheHit)
 	rows, n, err := asked.format.appendRows(snapshot.Info.Schema, parts(snapshot), asked.start, asked.limit)
 	if err != nil {
 		return err

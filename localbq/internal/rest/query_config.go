@@ -22,19 +22,18 @@ type queryConfig struct {
 	raw        json.RawMessage // queryParameters as they came
 }
 
-// Fields of configurations. Results are never taken from a cache here, and results of GoogleSQL are neither flattened nor
-// bounded in size, so the fields that speak of it have no effect.
+// Fields of configurations. Results of GoogleSQL are neither flattened nor bounded in size, so the fields that speak of it have no effect.
 var (
 	jobFields           = fieldsOf("configuration jobReference", "kind id selfLink etag status statistics user_email principal_subject jobCreationReason")
 	configurationFields = fieldsOf("query load copy extract dryRun labels jobTimeoutMs", "jobType")
 	queryFields         = fieldsOf(
 		`query destinationTable createDisposition writeDisposition defaultDataset useLegacySql parameterMode queryParameters
-		timePartitioning rangePartitioning clustering maximumBytesBilled priority`,
-		`useQueryCache allowLargeResults flattenResults maximumBillingTier preserveNulls systemVariables`)
+		timePartitioning rangePartitioning clustering maximumBytesBilled priority useQueryCache schemaUpdateOptions`,
+		`allowLargeResults flattenResults maximumBillingTier preserveNulls systemVariables`)
 	requestFields = fieldsOf(
 		`query maxResults defaultDataset timeoutMs dryRun useLegacySql parameterMode queryParameters location formatOptions labels
-		maximumBytesBilled requestId jobTimeoutMs jobCreationMode`,
-		`kind useQueryCache preserveNulls`)
+		maximumBytesBilled requestId jobTimeoutMs jobCreationMode useQueryCache`,
+		`kind preserveNulls`)
 )
 
 // readQuery reads the fields of a query from an object that has been checked, and checks what they say.
@@ -73,6 +72,9 @@ func (c *queryConfig) check() error {
 	}
 	if c.DestinationTable == nil && (c.TimePartitioning != nil || c.RangePartitioning != nil || c.Clustering != nil) {
 		return refusal.New(refusal.Invalid, "Partitioning and clustering can only be set together with destinationTable")
+	}
+	if err := c.checkSchemaUpdate(); err != nil {
+		return err
 	}
 	var err error
 	c.parameters, err = readParameters(c.raw, c.ParameterMode)

@@ -65,6 +65,10 @@ func (c *queryConfig) run(ctx context.Context, s *Server, j *job) (*jobResult, e
 	}
 	found := s.catalog(j.principal)
 	found.location = j.key.location
+	if hit := s.cached(ctx, j, found); hit != nil {
+		return hit, nil
+	}
+	found.sources, found.uncacheable = nil, false
 	r, err := s.Queries.Run(ctx, s.statement(j.key.project, j.principal, j.config), found)
 	if err != nil {
 		return nil, err
@@ -80,7 +84,9 @@ func (c *queryConfig) run(ctx context.Context, s *Server, j *job) (*jobResult, e
 		return out, s.apply(j, r, out)
 	}
 	if j.config.DestinationTable == nil {
-		err = s.keepAnonymous(j, r, out)
+		if err = s.keepAnonymous(j, r, out); err == nil {
+			s.remember(j, r, out, found)
+		}
 	} else {
 		err = s.keepIn(j, r, out)
 	}
@@ -169,6 +175,9 @@ func (c *queryConfig) destination(columns *schema.Schema) *schema.Definition {
 
 // overwrite stores a result in a table that exists, by the job's write disposition.
 func (s *Server) overwrite(j *job, t *store.Table, r *query.Result, out *jobResult) error {
+	if t.Info().View != nil {
+		return notAllowed(t)
+	}
 	switch j.config.WriteDisposition {
 	case "", "WRITE_EMPTY":
 		if t.Stats().Rows > 0 {
@@ -178,33 +187,7 @@ func (s *Server) overwrite(j *job, t *store.Table, r *query.Result, out *jobResu
 	case "WRITE_TRUNCATE":
 		return s.writeResult(t, r, store.Rows{Truncate: true, Definition: j.config.destination(r.Schema)}, out)
 	}
-	if err := sameColumns(t.Ref(), t.Info().Schema, r.Schema); err != nil {
-		return err
-	}
-	return s.writeResult(t, r, store.Rows{Truncate: j.config.WriteDisposition == "WRITE_TRUNCATE_DATA"}, out)
-}
-
-// sameColumns refuses a result that does not have a table's columns, in their order.
-func sameColumns(ref store.TableRef, have, want *schema.Schema) error {
-	if have == nil {
-		have = &schema.Schema{}
-	}
-	for i, f := range want.Fields {
-		switch {
-		case have.Field(f.Name) == nil:
-			return refusal.New(refusal.Invalid, "Invalid schema update. Cannot add fields (field: %s)", f.Name)
-		case have.Index(f.Name) != i:
-			return refusal.New(refusal.NotImplemented, "local BigQuery does not implement appending a result whose columns are in another order than those of %s (field: %s)", ref, f.Name)
-		case have.Fields[i].Type != f.Type, (have.Fields[i].Mode == schema.Repeated) != (f.Mode == schema.Repeated):
-			return refusal.New(refusal.Invalid, "Invalid schema update. Field %s has changed type from %s to %s", f.Name, have.Fields[i].Type.Legacy(), f.Type.Legacy())
-		case len(f.Fields) > 0, have.Fields[i].Precision != 0, have.Fields[i].MaxLength != 0, have.Fields[i].Mode == schema.Required:
-			return refusal.New(refusal.NotImplemented, "local BigQuery does not implement appending a result to a column with members, a length, a precision or mode REQUIRED (field: %s)", f.Name)
-		}
-	}
-	if len(want.Fields) < len(have.Fields) {
-		return refusal.New(refusal.NotImplemented, "local BigQuery does not implement appending a result that has not all columns of %s", ref)
-	}
-	return nil
+	return s.addResult(j, t, r, out)
 }
 
 // errorProto is an error as a job's status has it.

@@ -40,6 +40,7 @@ type Server struct {
 	uploads uploads
 	// inserted remembers the insertIds of tabledata.insertAll.
 	inserted insertIDs
+	results  resultCache
 }
 
 // New makes a REST face. Whoever made it closes it.
