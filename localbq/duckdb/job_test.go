@@ -142,8 +142,8 @@ func TestQueryJobs(t *testing.T) {
 	t.Run("what is not implemented", func(t *testing.T) {
 		s := start(t)
 		for body, want := range map[string]string{
-			`{"configuration": {"query": {"query": "SELECT 1"}}}`:                                                                         "local BigQuery does not implement legacy SQL: set useLegacySql to false, because BigQuery takes its absence for true",
-			`{"configuration": {"query": {"query": "SELECT 1", "useLegacySql": false, "createSession": true}}}`:                           "local BigQuery does not implement job.configuration.query.createSession",
+			`{"configuration": {"query": {"query": "SELECT 1"}}}`:                                                                              "local BigQuery does not implement legacy SQL: set useLegacySql to false, because BigQuery takes its absence for true",
+			`{"configuration": {"query": {"query": "SELECT 1", "useLegacySql": false, "createSession": true}}}`:                                "local BigQuery does not implement job.configuration.query.createSession",
 			`{"configuration": {"query": {"query": "SELECT 1", "useLegacySql": false, "connectionProperties": [{"key": "x", "value": "y"}]}}}`: "local BigQuery does not implement job.configuration.query.connectionProperties",
 		} {
 			code, answer := s.do("POST", "/jobs", body, "")
