@@ -146,7 +146,7 @@ func scalar(n *avro.SchemaNode, o Options, path string) (*node, error) {
 }
 
 // Target is the type that decimals of a precision and scale are loaded as: the first of NUMERIC, BIGNUMERIC and STRING that is
-// among types and holds them. No types at all are NUMERIC and BIGNUMERIC (BigQuery documentation, decimalTargetTypes).
+// among types and holds them; of (77,38) BIGNUMERIC holds a part, and its values are checked. No types at all are NUMERIC and BIGNUMERIC (BigQuery documentation, decimalTargetTypes).
 func Target(precision, scale int, types []schema.Type) (schema.Type, bool) {
 	if len(types) == 0 {
 		types = []schema.Type{schema.Numeric, schema.BigNumeric}
@@ -156,7 +156,7 @@ func Target(precision, scale int, types []schema.Type) (schema.Type, bool) {
 			continue
 		}
 		whole := precision - scale
-		if t == schema.String || t == schema.Numeric && scale <= 9 && whole <= 29 || t == schema.BigNumeric && scale <= 38 && whole <= 38 {
+		if t == schema.String || t == schema.Numeric && scale <= 9 && whole <= 29 || t == schema.BigNumeric && scale <= 38 && whole <= 39 {
 			return t, true
 		}
 	}
