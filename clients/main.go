@@ -43,6 +43,7 @@ var steps = []step{
 	{name: "list rows"},
 	{name: "update"},
 	{name: "insertAll"},
+	{name: "DDL"},
 	{name: "load a file"},
 	{name: "copy"},
 	{name: "discovery", only: "python"},

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math/big"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -34,6 +35,31 @@ func (c clients) insertAll(ctx context.Context) error {
 		return fmt.Errorf("a row with text for a count: got %v, want one error of row 0", err)
 	}
 	return nil
+}
+
+func (c clients) ddl(ctx context.Context) error {
+	for _, sql := range []string{
+		"CREATE TABLE `%s.made` (sku STRING NOT NULL, count INT64) CLUSTER BY sku",
+		"INSERT INTO `%s.made` (sku, count) VALUES ('tea', 1), ('cup', 2)",
+		"ALTER TABLE `%s.made` ADD COLUMN note STRING",
+	} {
+		if err := done(ctx, c.bq.Query(fmt.Sprintf(sql, dataset))); err != nil {
+			return fmt.Errorf(sql+": %w", dataset, err)
+		}
+	}
+	made := c.bq.Dataset(dataset).Table("made")
+	meta, err := made.Metadata(ctx)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(want("columns", len(meta.Schema), 3), want("rows", meta.NumRows, uint64(2))); err != nil {
+		return err
+	}
+	if err := done(ctx, c.bq.Query(fmt.Sprintf("DROP TABLE `%s.made`", dataset))); err != nil {
+		return err
+	}
+	_, err = made.Metadata(ctx)
+	return refused("a table dropped", err, http.StatusNotFound)
 }
 
 func (c clients) dml(ctx context.Context) error {

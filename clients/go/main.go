@@ -103,6 +103,7 @@ func main() {
 		{"list rows", c.listRows},
 		{"update", c.update},
 		{"insertAll", c.insertAll},
+		{"DDL", c.ddl},
 		{"load a file", c.loadFile},
 		{"copy", c.copy},
 		{"delete", c.delete},

@@ -157,6 +157,7 @@ final class Orders {
     steps.put("list rows", orders::listRows);
     steps.put("update", orders::update);
     steps.put("insertAll", orders::insertAll);
+    steps.put("DDL", orders::ddl);
     steps.put("load a file", orders::loadFile);
     steps.put("copy", orders::copy);
     steps.put("delete", orders::delete);
@@ -407,6 +408,18 @@ final class Orders {
     want("rows", stored("insert-"), 2L);
     InsertAllRequest bad = InsertAllRequest.newBuilder(TABLE).addRow(Map.of("sku", "insert-3", "count", "many")).build();
     want("bad rows", bigquery.insertAll(bad).getInsertErrors().keySet(), Set.of(0L));
+  }
+
+  void ddl() throws Exception {
+    String made = "`" + DATASET + ".made`";
+    done(QueryJobConfiguration.of("CREATE TABLE " + made + " (sku STRING NOT NULL, count INT64) CLUSTER BY sku"));
+    done(QueryJobConfiguration.of("INSERT INTO " + made + " (sku, count) VALUES ('tea', 1)"));
+    done(QueryJobConfiguration.of("ALTER TABLE " + made + " ADD COLUMN note STRING"));
+    Schema schema = bigquery.getTable(DATASET, "made").getDefinition().getSchema();
+    want("columns", schema.getFields().size(), 3);
+    want("sku", bigquery.listTableData(TableId.of(DATASET, "made"), schema).iterateAll().iterator().next().get("sku").getStringValue(), "tea");
+    done(QueryJobConfiguration.of("DROP TABLE " + made));
+    want("table", bigquery.getTable(DATASET, "made"), null);
   }
 
   void dml() throws Exception {

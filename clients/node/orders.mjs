@@ -176,6 +176,16 @@ async function insertAll() {
   await assert.rejects(orders.insert([{sku: 'insert-3', count: 'many'}]), {name: 'PartialFailureError'});
 }
 
+async function ddl() {
+  const made = bigquery.dataset(datasetId).table('made');
+  await bigquery.query(`CREATE TABLE \`${datasetId}.made\` (sku STRING NOT NULL, count INT64) CLUSTER BY sku`);
+  await bigquery.query(`INSERT INTO \`${datasetId}.made\` (sku, count) VALUES ('tea', 1)`);
+  await bigquery.query(`ALTER TABLE \`${datasetId}.made\` ADD COLUMN note STRING`);
+  assert.deepEqual((await made.getRows())[0], [{sku: 'tea', count: 1, note: null}]);
+  await bigquery.query(`DROP TABLE \`${datasetId}.made\``);
+  assert.deepEqual(await made.exists(), [false]);
+}
+
 async function dml() {
   const table = `\`${datasetId}.orders\``;
   for (const [query, affected] of [
@@ -272,6 +282,7 @@ const steps = {
   'list rows': listRows,
   'update': update,
   'insertAll': insertAll,
+  'DDL': ddl,
   'load a file': loadFile,
   'copy': copy,
   'delete': remove,

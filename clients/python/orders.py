@@ -6,9 +6,9 @@ import io
 import json
 import os
 
-import fastavro
 import grpc
 import pyarrow
+import pyarrow.parquet
 from dateutil.relativedelta import relativedelta
 from google.api_core.client_options import ClientOptions
 from google.api_core.exceptions import AlreadyExists, NotFound, PreconditionFailed
@@ -252,6 +252,19 @@ def insert_all():
     want("reasons", [(e["index"], e["errors"][0]["reason"]) for e in errors], [(0, "invalid")])
 
 
+def ddl():
+    for sql in (
+        f"CREATE TABLE `{DATASET}.made` (sku STRING NOT NULL, count INT64) CLUSTER BY sku",
+        f"INSERT INTO `{DATASET}.made` (sku, count) VALUES ('tea', 1)",
+        f"ALTER TABLE `{DATASET}.made` ADD COLUMN note STRING",
+        f"CREATE TABLE `{DATASET}.chosen` AS SELECT sku, note FROM `{DATASET}.made`",
+        f"DROP TABLE `{DATASET}.made`",
+    ):
+        client.query_and_wait(sql)
+    want("rows", [r.values() for r in client.list_rows(client.get_table(f"{DATASET}.chosen"))], [("tea", None)])
+    want("tables", sorted(t.table_id for t in client.list_tables(DATASET)), ["chosen", "orders"])
+
+
 def dml():
     table = f"`{DATASET}.orders`"
     for sql, affected in (
@@ -297,10 +310,9 @@ def load():
 
 def load_file():
     """Content is sent along with the job."""
-    schema = {"type": "record", "name": "Order", "fields": [{"name": "sku", "type": "string"}, {"name": "count", "type": "long"}]}
     file = io.BytesIO()
-    fastavro.writer(file, schema, [{"sku": "file-1", "count": 1}, {"sku": "file-2", "count": 2}], codec="deflate")
-    config = bigquery.LoadJobConfig(source_format="AVRO")
+    pyarrow.parquet.write_table(pyarrow.table({"sku": ["file-1", "file-2"], "count": [1, 2]}), file)
+    config = bigquery.LoadJobConfig(source_format="PARQUET")
     job = client.load_table_from_file(file, f"{DATASET}.from_file", rewind=True, job_config=config)
     job.result()
     want("rows", job.output_rows, 2)
@@ -355,6 +367,7 @@ STEPS = {
     "list rows": list_rows,
     "update": update,
     "insertAll": insert_all,
+    "DDL": ddl,
     "load a file": load_file,
     "copy": copy,
     "discovery": discovery_document,
