@@ -32,7 +32,7 @@ type job struct {
 	principal string
 	task      task
 	config    *queryConfig // the task of a query; nil for others
-	kept      *keptJob     // what the store has of it; nil for queries
+	kept      *keptJob     // what the store has of it; nil where nothing
 	created   time.Time
 	cancel    context.CancelCauseFunc
 	done      chan struct{} // closed when the job is over

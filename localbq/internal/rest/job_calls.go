@@ -94,7 +94,11 @@ func (s *Server) submit(c *call, key jobKey, config *queryConfig) (*job, error) 
 	if key.location == "" {
 		key.location = s.locate(key.project, config)
 	}
-	return s.jobs.submit(key, c.principal, config, nil)
+	var kept *keptJob
+	if key.id != "" {
+		kept = &keptJob{} // the id is used up in the next process too; the job is not known there
+	}
+	return s.jobs.submit(key, c.principal, config, kept)
 }
 
 // locate is the location of the dataset a query writes, else of its default dataset, else of the first table it reads,

@@ -12,7 +12,7 @@ import (
 	"github.com/millrace-dev/millrace/localbq/internal/store"
 )
 
-// keptJob is what the store has of a job that moves rows. It is written before the job is acknowledged, and again, in the
+// keptJob is what the store has of a job: of a query its name, of a job that moves rows all of it. It is written before the job is acknowledged, and again, in the
 // commit of the job's rows where it has some, when the job is over: a service that is killed runs the job again or not at all.
 type keptJob struct {
 	Project       string                     `json:"project"`
@@ -78,7 +78,7 @@ func (j *job) outcome(now time.Time, r *jobResult) *store.Job {
 // the next one.
 func (js *jobs) keepOutcome(j *job) {
 	r, failed, _ := j.over()
-	if j.kept == nil || r != nil && r.recorded || errors.Is(failed, errClosed) {
+	if j.kept == nil || j.kept.Configuration == nil || r != nil && r.recorded || errors.Is(failed, errClosed) {
 		return
 	}
 	k := *j.kept
