@@ -34,6 +34,9 @@ func (s *Server) catalog(principal string) *catalog {
 
 // Table implements query.Catalog.
 func (c *catalog) Table(_ context.Context, ref query.Ref, asOf time.Time) (*query.Table, error) {
+	if view, ok := strings.CutPrefix(ref.Table, query.InformationSchema+"."); ok {
+		return c.information(ref, view)
+	}
 	at := store.TableRef(ref)
 	t, err := c.find(at)
 	if err != nil {

@@ -150,8 +150,11 @@ func (s *Server) source(j *job, named *bqapi.TableReference, version int64) (*st
 	if t.Info().View != nil {
 		return nil, refusal.New(refusal.Invalid, "%s is a view: only tables can be read by this job", ref)
 	}
+	if t.Merging() {
+		return nil, merging(ref, "read by this job")
+	}
 	if !decorated {
-		return t.SnapshotVersion(version)
+		return t.Query(version)
 	}
 	ms, err := strconv.ParseInt(decorator, 10, 64)
 	if err != nil {

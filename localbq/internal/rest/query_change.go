@@ -82,7 +82,7 @@ func (s *Server) permitChange(j *job, c *change) error {
 func datasetPath(r query.Ref) string { return "projects/" + r.Project + "/datasets/" + r.Dataset }
 
 func (s *Server) insertInto(ref store.TableRef, r *query.Result, c *change, out *jobResult) error {
-	t, err := s.writable(ref)
+	t, err := s.changeable(ref)
 	if err != nil {
 		return err
 	}
@@ -113,12 +113,27 @@ func (s *Server) writable(ref store.TableRef) (*store.Table, error) {
 	return t, err
 }
 
+// changeable is a table that DML may change.
+func (s *Server) changeable(ref store.TableRef) (*store.Table, error) {
+	t, err := s.writable(ref)
+	if err == nil && t.Merging() {
+		err = merging(t.Ref(), "changed by DML")
+	}
+	return t, err
+}
+
+// merging refuses a table whose changes would have to be merged first.
+func merging(ref store.TableRef, what string) error {
+	return refusal.New(refusal.Invalid, "Table %s has changes that are merged at query time and cannot be %s: set its max_staleness, "+
+		"or wait until they are applied", ref, what)
+}
+
 func notAllowed(t *store.Table) error {
 	return refusal.New(refusal.Invalid, "%s is not allowed for this operation because it is currently a %s.", t.Ref(), t.Info().Kind())
 }
 
 func (s *Server) truncate(ref store.TableRef, c *change, out *jobResult) error {
-	t, err := s.writable(ref)
+	t, err := s.changeable(ref)
 	if err != nil {
 		return err
 	}

@@ -114,5 +114,5 @@ func (c *call) rowRange() (r rowRange, err error) {
 func rowToken(version, next int64) string { return fmt.Sprintf("%x.%x", version, next) }
 
 func (r rowRange) snapshot(t *store.Table) (*store.Snapshot, error) {
-	return t.Base(r.version) // "tabledata.list" reads no changes that have not been applied
+	return t.Base(r.version) // without the changes that have not been applied
 }

@@ -137,6 +137,7 @@ func (s *Server) settle(c *call, d, changed *schema.Definition) (err error) {
 	} else if d.View != nil && changed.Schema == nil {
 		changed.Schema = d.Schema
 	}
+	changed.MaxStaleness = d.MaxStaleness // which only DDL sets
 	*d = *changed
 	return nil
 }

@@ -160,7 +160,7 @@ func (c *compiler) stored(t *googlesql.Table, s *scope) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	alias := aliasOf(t.Alias, ref.Table)
+	alias := aliasOf(t.Alias, strings.TrimPrefix(ref.Table, query.InformationSchema+"."))
 	if opened.View != "" {
 		return c.view(opened, alias, t, s)
 	}
@@ -193,14 +193,37 @@ func (c *compiler) reference(t *googlesql.Table) (query.Ref, error) {
 	if slices.Contains(parts, "") {
 		return query.Ref{}, t.Pos.Errorf("Invalid table name: `%s`", strings.Join(parts, "."))
 	}
-	for _, p := range parts {
-		if strings.EqualFold(p, "INFORMATION_SCHEMA") {
-			return query.Ref{}, t.Pos.Unsupported("INFORMATION_SCHEMA")
-		}
+	if parts, err := informationSchema(t, parts); err != nil {
+		return query.Ref{}, err
+	} else if parts != nil {
+		return c.complete(t, parts)
 	}
 	if strings.HasSuffix(parts[n-1], "*") {
 		return query.Ref{}, t.Pos.Unsupported("wildcard tables")
 	}
+	return c.complete(t, parts)
+}
+
+// informationSchema makes the table of a path that ends in INFORMATION_SCHEMA.view one component; nil where it does not.
+func informationSchema(t *googlesql.Table, parts []string) ([]string, error) {
+	for i, p := range parts {
+		if !strings.EqualFold(p, query.InformationSchema) {
+			continue
+		}
+		if i != len(parts)-2 || !slices.Contains(query.InformationViews, strings.ToUpper(parts[i+1])) {
+			return nil, t.Pos.Unsupported("%s", strings.ToUpper(strings.Join(parts[i:], ".")))
+		}
+		if t.AsOf != nil {
+			return nil, t.Pos.Unsupported("FOR SYSTEM_TIME AS OF of %s", query.InformationSchema)
+		}
+		return append(slices.Clone(parts[:i]), query.InformationSchema+"."+strings.ToUpper(parts[i+1])), nil
+	}
+	return nil, nil
+}
+
+// complete is the table that a path names, with what it leaves out from the environment.
+func (c *compiler) complete(t *googlesql.Table, parts []string) (query.Ref, error) {
+	n := len(parts)
 	switch {
 	case n >= 3:
 		return query.Ref{Project: strings.Join(parts[:n-2], "."), Dataset: parts[n-2], Table: parts[n-1]}, nil

@@ -20,6 +20,8 @@ func (c *compiler) tableOptions(options []googlesql.Option, d *schema.Definition
 			d.FriendlyName, err = optionText(o.Value)
 		case "labels":
 			d.Labels, err = optionLabels(o.Value)
+		case "max_staleness":
+			d.MaxStaleness, err = optionStaleness(o.Value)
 		case "require_partition_filter":
 			d.RequirePartitionFilter, err = optionBool(o.Value)
 		case "expiration_timestamp":

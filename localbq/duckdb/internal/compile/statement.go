@@ -1,6 +1,8 @@
 package compile
 
 import (
+	"strings"
+
 	"github.com/millrace-dev/millrace/localbq/duckdb/internal/googlesql"
 	"github.com/millrace-dev/millrace/localbq/internal/query"
 	"github.com/millrace-dev/millrace/localbq/internal/schema"
@@ -64,7 +66,11 @@ func (c *compiler) plan(r result) *Plan {
 
 // target is the table that a statement changes.
 func (c *compiler) target(path []googlesql.Name, pos googlesql.Pos) (query.Ref, error) {
-	return c.reference(&googlesql.Table{Pos: path[0].Pos, Parts: path})
+	ref, err := c.reference(&googlesql.Table{Pos: path[0].Pos, Parts: path})
+	if err == nil && strings.HasPrefix(ref.Table, query.InformationSchema+".") {
+		err = path[0].Pos.Errorf("%s cannot be changed", ref.Table)
+	}
+	return ref, err
 }
 
 // insert compiles the rows that go into a table, as the types of the columns that they go to.
