@@ -35,6 +35,7 @@ func (s *Server) catalog(principal string) *catalog {
 // Table implements query.Catalog.
 func (c *catalog) Table(_ context.Context, ref query.Ref, asOf time.Time) (*query.Table, error) {
 	if view, ok := strings.CutPrefix(ref.Table, query.InformationSchema+"."); ok {
+		c.uncacheable = true
 		return c.information(ref, view)
 	}
 	at := store.TableRef(ref)

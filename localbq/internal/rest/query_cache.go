@@ -90,11 +90,14 @@ func (s *Server) holds(ctx context.Context, c *cached, found *catalog) bool {
 	return true
 }
 
-// cacheSource is a table as it is now; false where it has rows that were streamed in the last minutes, which no result in the
-// cache speaks of.
+// cacheSource is a table as it is now; false where it has rows that were streamed in the last minutes, or changes that have
+// not been applied, which no result in the cache speaks of.
 func (s *Server) cacheSource(ref query.Ref) (cacheSource, bool) {
 	t, err := s.Store.Table(store.TableRef(ref))
 	if err != nil {
+		return cacheSource{}, false
+	}
+	if t.Waiting() { // what a query sees of them may change with the time alone
 		return cacheSource{}, false
 	}
 	stats := t.Stats()

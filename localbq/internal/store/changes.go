@@ -214,6 +214,13 @@ func (t *Table) Merging() bool {
 	return t.merges(t.store.present())
 }
 
+// Waiting reports whether there are changes that have not been applied to the base.
+func (t *Table) Waiting() bool {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.waiting(t.store.present()) != nil
+}
+
 // MergingAt is Merging for a reader that goes back to an instant.
 func (t *Table) MergingAt(at time.Time) bool {
 	t.mu.RLock()
