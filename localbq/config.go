@@ -14,6 +14,9 @@ import (
 type (
 	// Profile is limits and windows of propagation; the zero value has the default limits and no windows.
 	Profile = profile.Profile
+	// Quotas are what a project may use in one location, and Quota one figure of them; none by default.
+	Quotas = profile.Quotas
+	Quota  = profile.Quota
 	// Clock is where all time comes from.
 	Clock = clock.Clock
 	// ManualClock stands still until it is advanced.
@@ -40,10 +43,10 @@ const (
 	ModeNull     = store.ModeNull     // row boundaries are counted, nothing else
 )
 
-// FriendlyProfile keeps every rule and limit and has no windows: the zero value, the default.
+// FriendlyProfile keeps every rule and limit and has no windows and no quotas: the zero value, the default.
 func FriendlyProfile() Profile { return profile.Friendly() }
 
-// ServiceProfile adds the windows that BigQuery has been observed to have. Every figure can be changed.
+// ServiceProfile adds the windows that BigQuery has been observed to have, and its quotas. Every figure can be changed.
 func ServiceProfile() Profile { return profile.Service() }
 
 // DefaultProject is the project of tables named without one.

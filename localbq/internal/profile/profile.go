@@ -7,9 +7,10 @@ import (
 	"time"
 )
 
-// Profile is all of them. The zero value keeps every limit at its default and has no windows.
+// Profile is all of them. The zero value keeps every limit at its default and has no quotas and no windows.
 type Profile struct {
 	Limits  Limits
+	Quotas  Quotas
 	Windows Windows
 }
 
@@ -51,6 +52,9 @@ type Windows struct {
 	RelaxNewConnection, RelaxOpenConnection Window
 	// SchemaDrop: values for a column that has been dropped are taken and lost; later the column is one too many.
 	SchemaDrop Window
+	// RecreateGhost: connections that were open when a table was deleted and made again have their appends acknowledged, and the
+	// rows lost; later ones hang for 120 s, and the call ends with DEADLINE_EXCEEDED. Default streams only.
+	RecreateGhost Window
 	// ReadSelectedFields: a new column is unknown to the selected fields of read sessions.
 	ReadSelectedFields Window
 	// NumRows: a table's figures in REST answers trail its default stream.
@@ -73,11 +77,17 @@ func (d Denials) Draw(r *rand.Rand) int {
 	return 1 + r.IntN(d.Max)
 }
 
-// Window is a length of time between Min and Max, both included; the zero value is none.
-type Window struct{ Min, Max time.Duration }
+// Window is a length of time between Min and Max, both included; the zero value is none. With a chance it is Tail instead.
+type Window struct {
+	Min, Max, Tail time.Duration
+	TailChance     float64
+}
 
 // Draw picks a length.
 func (w Window) Draw(r *rand.Rand) time.Duration {
+	if w.TailChance > 0 && r.Float64() < w.TailChance {
+		return w.Tail
+	}
 	if w.Max <= w.Min {
 		return w.Min
 	}
@@ -90,19 +100,21 @@ func Friendly() Profile { return Profile{} }
 // Service has the windows that others observed at BigQuery: a fresh table denies its first appends for 1 to 10 s
 // (observed, length inferred), 23 % of fresh tables deny CreateWriteStream once or twice, and 8 % the first FlushRows (observed
 // in 140 trials; that it ends after 10 s is inferred); a new column reaches new connections after 1 s and open ones after
-// 7 s, a relaxed one after 0.4 s and 2 s, values for a dropped one are lost for 9 s, and read sessions know a new column after
+// 7 s, a relaxed one after 0.4 s and 2 s, with tails of 11.5 s and 5 minutes whose chance of 1 % is inferred, values for a dropped one are lost for 9 s, and read sessions know a new column after
 // 30 s; numRows trails the default stream by 5 minutes (figures
 // published by another client).
 func Service() Profile {
-	exactly := func(d time.Duration) Window { return Window{d, d} }
-	return Profile{Windows: Windows{
-		CreateDefaultAppend: Window{time.Second, 10 * time.Second},
+	exactly := func(d time.Duration) Window { return Window{Min: d, Max: d} }
+	tailed := func(d, tail time.Duration) Window { return Window{Min: d, Max: d, Tail: tail, TailChance: 0.01} }
+	return Profile{Quotas: serviceQuotas(), Windows: Windows{
+		CreateDefaultAppend: Window{Min: time.Second, Max: 10 * time.Second},
 		CreateOpenStream:    Denials{Chance: 0.23, Max: 2, Within: 10 * time.Second},
 		CreateFlush:         Denials{Chance: 0.08, Max: 1, Within: 10 * time.Second},
 		AddNewConnection:    exactly(time.Second),
 		AddOpenConnection:   exactly(7 * time.Second),
-		RelaxNewConnection:  exactly(400 * time.Millisecond),
-		RelaxOpenConnection: exactly(2 * time.Second),
+		RelaxNewConnection:  tailed(400*time.Millisecond, 11500*time.Millisecond),
+		RelaxOpenConnection: tailed(2*time.Second, 5*time.Minute),
+		RecreateGhost:       Window{Min: 4 * time.Second, Max: 7 * time.Second},
 		SchemaDrop:          exactly(9 * time.Second),
 		ReadSelectedFields:  exactly(30 * time.Second),
 		NumRows:             exactly(5 * time.Minute),

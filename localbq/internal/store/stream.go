@@ -207,3 +207,38 @@ func (t *Table) expire() {
 		}
 	}
 }
+
+// PendingBytes are the logical bytes that Pending streams of a project's tables in a location hold back.
+func (s *Store) PendingBytes(project, location string) int64 {
+	total := int64(0)
+	for _, d := range s.Datasets(project) {
+		if d.Location != location {
+			continue
+		}
+		tables, err := s.Tables(d.Ref)
+		if err != nil { // the dataset has just been deleted
+			continue
+		}
+		for _, t := range tables {
+			total += t.pendingBytes()
+		}
+	}
+	return total
+}
+
+func (t *Table) pendingBytes() int64 {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	total := int64(0)
+	for _, s := range t.streams {
+		if s.kind != Pending || s.expired() {
+			continue
+		}
+		for _, c := range s.chunks {
+			for _, p := range c.pieces {
+				total += logicalBytes(c.info.Schema, p.batch)
+			}
+		}
+	}
+	return total
+}

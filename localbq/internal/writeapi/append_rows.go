@@ -20,6 +20,7 @@ import (
 func (s *Server) AppendRows(call storagepb.BigQueryWrite_AppendRowsServer) error {
 	c := s.connect(call.Context())
 	defer c.abandon()
+	defer c.leave()
 	in := s.receive(call)
 	idle := make(chan struct{}, 1)
 	for {

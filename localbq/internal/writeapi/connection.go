@@ -24,6 +24,7 @@ type connection struct {
 	remote, principal string
 	event             *audit.Event // of the request at hand
 	held              []heldAnswer // in the order they must leave
+	entered           *place       // whose quota of calls the connection counts for
 
 	requests int
 	arrow    bool // the first request had Arrow rows
@@ -43,6 +44,8 @@ type destination struct {
 	plan      *decode.Plan  // nil until it is needed, and whenever schema or info have changed
 	info      *store.Info   // the definition that the plan is for
 	announced int           // number of the last definition that the connection has been told of
+	haunted   bool          // the table is gone and was made again, and the connection does not know
+	vanishes  time.Time     // until when a haunted table acknowledges
 }
 
 // append carries out one request. It returns the answer without its common parts, or a *failure.
@@ -54,7 +57,7 @@ func (c *connection) append(r *request) (*storagepb.AppendRowsResponse, error) {
 	if err != nil {
 		return nil, err
 	}
-	answer, err := c.write(d, r)
+	answer, err := c.admitted(d, r)
 	if err != nil {
 		f := err.(*failure)
 		if f.ends {
@@ -64,6 +67,20 @@ func (c *connection) append(r *request) (*storagepb.AppendRowsResponse, error) {
 	}
 	c.announce(d, answer)
 	return answer, nil
+}
+
+// admitted is write, as far as quotas allow it, and as far as the table is the one that the connection was opened to.
+func (c *connection) admitted(d *destination, r *request) (*storagepb.AppendRowsResponse, error) {
+	if err := c.enter(d); err != nil {
+		return nil, err
+	}
+	if err := c.server.quotas.append(d.table.Ref(), c.stream.full, c.created, r.size); err != nil {
+		return nil, err
+	}
+	if d.haunted {
+		return c.ghost(d)
+	}
+	return c.write(d, r)
 }
 
 // hear remembers what a request that is refused out of hand says of the connection. Clients leave that out of the
@@ -144,7 +161,7 @@ func (c *connection) destination(r *request) (*destination, error) {
 		d = &destination{table: t, announced: c.known(t).Number}
 		c.destinations[ref] = d
 	}
-	if d.table != t { // dropped and made again
+	if d.table != t && !c.haunts(d, t) { // dropped and made again
 		d.table, d.plan, d.announced = t, nil, c.known(t).Number
 	}
 	if c.created != nil && d.schema != nil { // a created stream's connection keeps its writer schema

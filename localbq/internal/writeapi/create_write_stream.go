@@ -32,6 +32,9 @@ func (s *Server) createWriteStream(ctx context.Context, q *storagepb.CreateWrite
 	if !ok {
 		return nil, invalid(q.GetParent(), "The type of the write stream is not specified, or is none of COMMITTED, PENDING and BUFFERED.")
 	}
+	if err := s.quotas.createStream(ref); err != nil {
+		return nil, err
+	}
 	stream, err := t.CreateStream(kind, s.token())
 	if err != nil {
 		return nil, streamFailure(streamName{full: q.GetParent(), table: ref}, 0, err)

@@ -30,6 +30,7 @@ type Server struct {
 	storagepb.UnimplementedBigQueryWriteServer
 	Deps
 	windows   windows
+	quotas    quotas
 	receivers sync.WaitGroup // goroutines that read from calls
 }
 
@@ -40,6 +41,7 @@ func New(d Deps) *Server {
 		profile: d.Profile.Windows, log: d.Watch.Audit,
 		random: rand.New(rand.NewPCG(d.Seed, 0x77726974)), drawn: map[windowKey]drawn{}, denied: map[denialKey]int{},
 	}
+	s.quotas = quotas{Quotas: d.Profile.Quotas, clock: d.Clock, store: d.Store, calls: map[place]int64{}, buckets: map[bucketKey]*bucket{}}
 	return s
 }
 

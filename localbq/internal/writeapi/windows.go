@@ -35,7 +35,7 @@ type windowKey struct {
 }
 
 // drawn is the lengths for one definition.
-type drawn struct{ deny, fresh, open time.Duration }
+type drawn struct{ deny, fresh, open, ghost time.Duration }
 
 func (w *windows) of(t *store.Table, info *store.Info) drawn {
 	if w.profile == (profile.Windows{}) {
@@ -50,6 +50,7 @@ func (w *windows) of(t *store.Table, info *store.Info) drawn {
 	}
 	if info.Number == 0 {
 		d.deny = w.profile.CreateDefaultAppend.Draw(w.random)
+		d.ghost = w.profile.RecreateGhost.Draw(w.random)
 	}
 	if info.Change.Adds {
 		d.fresh = w.profile.AddNewConnection.Draw(w.random)
@@ -67,7 +68,8 @@ func (w *windows) of(t *store.Table, info *store.Info) drawn {
 	if d != (drawn{}) {
 		e := w.log.Begin(audit.Record{
 			RPC: "window", Table: info.Ref.Path(), Instance: key.instance, After: info.Version,
-			Note: fmt.Sprintf("definition %d: denied %v, unknown to new connections %v, to open ones %v", info.Number, d.deny, d.fresh, d.open),
+			Note: fmt.Sprintf("definition %d: denied %v, unknown to new connections %v, to open ones %v, haunted %v",
+				info.Number, d.deny, d.fresh, d.open, d.ghost),
 		})
 		e.Done(audit.Sent)
 	}

@@ -1,0 +1,138 @@
+package writeapi
+
+import (
+	"sync"
+	"time"
+
+	"google.golang.org/grpc/codes"
+
+	"github.com/millrace-dev/millrace/localbq/internal/clock"
+	"github.com/millrace-dev/millrace/localbq/internal/profile"
+	"github.com/millrace-dev/millrace/localbq/internal/store"
+)
+
+// quotas is what projects have used of theirs.
+type quotas struct {
+	profile.Quotas
+	clock clock.Clock
+	store *store.Store
+
+	mu      sync.Mutex // guards the fields below
+	calls   map[place]int64
+	buckets map[bucketKey]*bucket
+}
+
+// place is what a quota is counted for.
+type place struct{ project, location string }
+
+type bucketKey struct {
+	place
+	quota string
+}
+
+// bucket holds what may still be used, and fills again as time goes by. It may be overdrawn by the last taker.
+type bucket struct {
+	left float64
+	at   time.Time
+}
+
+// Names of quotas as their refusals spell them. Clients look for the first (managedwriter retries on it and on no other).
+const (
+	throughputQuota = "AppendRows throughput"
+	streamsQuota    = "CreateWriteStream requests"
+	callsQuota      = "AppendRows concurrent connections"
+	pendingQuota    = "Pending stream bytes"
+)
+
+func exceeded(quota, entity string) *failure {
+	return &failure{code: codes.ResourceExhausted, entity: entity, message: "Exceeds '" + quota + "' quota. Entity: " + entity}
+}
+
+func (q *quotas) place(ref store.TableRef) place {
+	p := place{project: ref.Project}
+	if d, err := q.store.Dataset(ref.DatasetRef()); err == nil {
+		p.location = d.Location
+	}
+	return p
+}
+
+// take uses up n of a quota that allows limit in a span of time, and reports whether it could.
+func (q *quotas) take(p place, quota string, limit int64, per time.Duration, n int64) bool {
+	if limit == 0 {
+		return true
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	now := q.clock.Now()
+	key := bucketKey{p, quota}
+	b := q.buckets[key]
+	if b == nil {
+		b = &bucket{left: float64(limit), at: now}
+		q.buckets[key] = b
+	}
+	b.left = min(float64(limit), b.left+float64(limit)*float64(now.Sub(b.at))/float64(per))
+	b.at = now
+	if b.left <= 0 || per > time.Second && b.left < float64(n) {
+		return false
+	}
+	b.left -= float64(n)
+	return true
+}
+
+// createStream counts a call of CreateWriteStream.
+func (q *quotas) createStream(ref store.TableRef) error {
+	p := q.place(ref)
+	if !q.take(p, streamsQuota, q.CreateStreams.In(p.location), time.Hour, 1) {
+		return exceeded(streamsQuota, ref.Path())
+	}
+	return nil
+}
+
+// append counts the bytes of a request, and those that its stream holds back.
+func (q *quotas) append(ref store.TableRef, entity string, stream *store.Stream, size int64) error {
+	if q.Quotas == (profile.Quotas{}) {
+		return nil
+	}
+	p := q.place(ref)
+	if !q.take(p, throughputQuota, q.AppendThroughput.In(p.location), time.Second, size) {
+		return exceeded(throughputQuota, entity)
+	}
+	limit := q.PendingBytes.In(p.location)
+	if limit == 0 || stream == nil || stream.Kind() != store.Pending {
+		return nil
+	}
+	if q.store.PendingBytes(p.project, p.location) >= limit {
+		return exceeded(pendingQuota, entity)
+	}
+	return nil
+}
+
+// enter counts the connection, once, for the project and location that it first writes to.
+func (c *connection) enter(d *destination) error {
+	q := &c.server.quotas
+	if c.entered != nil || q.AppendCalls == (profile.Quota{}) {
+		return nil
+	}
+	p := q.place(d.table.Ref())
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if limit := q.AppendCalls.In(p.location); limit > 0 && q.calls[p] >= limit {
+		return exceeded(callsQuota, c.stream.full).ending()
+	}
+	q.calls[p]++
+	c.entered = &p
+	return nil
+}
+
+// leave gives the connection's place free.
+func (c *connection) leave() {
+	if c.entered == nil {
+		return
+	}
+	q := &c.server.quotas
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.calls[*c.entered]--; q.calls[*c.entered] == 0 {
+		delete(q.calls, *c.entered)
+	}
+}
