@@ -35,6 +35,7 @@ var steps = []step{
 	{name: "committed stream"},
 	{name: "buffered stream"},
 	{name: "pending stream"},
+	{name: "changes"},
 	{name: "Arrow rows", only: "python"},
 	{name: "read Avro"},
 	{name: "read Arrow"},

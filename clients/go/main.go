@@ -96,6 +96,7 @@ func main() {
 		{"committed stream", c.writeCommitted},
 		{"buffered stream", c.writeBuffered},
 		{"pending stream", c.writePending},
+		{"changes", c.writeChanges},
 		{"read Avro", c.readAvro},
 		{"read Arrow", c.readArrow},
 		{"query", c.query},

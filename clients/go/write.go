@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
+	"cloud.google.com/go/bigquery"
 	"cloud.google.com/go/bigquery/storage/apiv1/storagepb"
 	"cloud.google.com/go/bigquery/storage/managedwriter"
 	"cloud.google.com/go/bigquery/storage/managedwriter/adapt"
@@ -12,21 +14,16 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
-	"google.golang.org/protobuf/types/descriptorpb"
 	"google.golang.org/protobuf/types/dynamicpb"
 )
 
-// order is the message that rows are written as, made from the table's schema.
-func (c clients) order(ctx context.Context) (protoreflect.MessageDescriptor, error) {
-	meta, err := c.bq.Dataset(dataset).Table("orders").Metadata(ctx)
+// message is what rows are written as, made from columns.
+func message(columns bigquery.Schema) (protoreflect.MessageDescriptor, error) {
+	schema, err := adapt.BQSchemaToStorageTableSchema(columns)
 	if err != nil {
 		return nil, err
 	}
-	schema, err := adapt.BQSchemaToStorageTableSchema(meta.Schema)
-	if err != nil {
-		return nil, err
-	}
-	d, err := adapt.StorageSchemaToProto2Descriptor(schema, "Order")
+	d, err := adapt.StorageSchemaToProto2Descriptor(schema, "Row")
 	if err != nil {
 		return nil, err
 	}
@@ -35,20 +32,25 @@ func (c clients) order(ctx context.Context) (protoreflect.MessageDescriptor, err
 
 // orders are the rows prefix-first, prefix-first+1, …, encoded.
 func orders(d protoreflect.MessageDescriptor, prefix string, first, count int) (rows [][]byte, err error) {
-	for i := range count {
-		m := dynamicpb.NewMessage(d)
-		set := func(name protoreflect.Name, v any) { m.Set(d.Fields().ByName(name), protoreflect.ValueOf(v)) }
-		set("sku", fmt.Sprintf("%s-%d", prefix, first+i))
-		set("count", int64(first+i))
-		set("price", numeric(2_500_000_000))
-		set("placed", placed.UnixMicro())
-		row, err := proto.Marshal(m)
+	for i := first; i < first+count; i++ {
+		row, err := encode(d, fmt.Sprintf("%s-%d", prefix, i), int64(i), numeric(2_500_000_000), placed.UnixMicro())
 		if err != nil {
 			return nil, err
 		}
 		rows = append(rows, row)
 	}
 	return rows, nil
+}
+
+// encode makes a row of values in the order of the columns; nil is NULL.
+func encode(d protoreflect.MessageDescriptor, values ...any) ([]byte, error) {
+	m := dynamicpb.NewMessage(d)
+	for i, v := range values {
+		if v != nil {
+			m.Set(d.Fields().Get(i), protoreflect.ValueOf(v))
+		}
+	}
+	return proto.Marshal(m)
 }
 
 // numeric is a NUMERIC as bytes: billionths, two's complement, little endian.
@@ -63,25 +65,29 @@ func numeric(billionths int64) (b []byte) {
 // opened is a stream and what its rows look like.
 type opened struct {
 	*managedwriter.ManagedStream
-	order protoreflect.MessageDescriptor
+	row protoreflect.MessageDescriptor
 }
 
-func (c clients) stream(ctx context.Context, kind managedwriter.StreamType) (s opened, err error) {
-	if s.order, err = c.order(ctx); err != nil {
+func (c clients) stream(ctx context.Context, kind managedwriter.StreamType) (opened, error) {
+	return c.streamTo(ctx, "orders", ordersSchema, managedwriter.WithType(kind))
+}
+
+func (c clients) streamTo(ctx context.Context, table string, columns bigquery.Schema, options ...managedwriter.WriterOption) (s opened, err error) {
+	if s.row, err = message(columns); err != nil {
 		return s, err
 	}
-	var d *descriptorpb.DescriptorProto
-	if d, err = adapt.NormalizeDescriptor(s.order); err != nil {
+	d, err := adapt.NormalizeDescriptor(s.row)
+	if err != nil {
 		return s, err
 	}
-	s.ManagedStream, err = c.writer.NewManagedStream(ctx, managedwriter.WithDestinationTable(path),
-		managedwriter.WithType(kind), managedwriter.WithSchemaDescriptor(d))
+	s.ManagedStream, err = c.writer.NewManagedStream(ctx, append(options, managedwriter.WithSchemaDescriptor(d),
+		managedwriter.WithDestinationTable(managedwriter.TableParentFromParts(project, dataset, table)))...)
 	return s, err
 }
 
 // write appends orders, waits for the answer and gives the offset in it.
 func (s opened) write(ctx context.Context, prefix string, first, count int, options ...managedwriter.AppendOption) (int64, error) {
-	rows, err := orders(s.order, prefix, first, count)
+	rows, err := orders(s.row, prefix, first, count)
 	if err != nil {
 		return 0, err
 	}
@@ -165,4 +171,43 @@ func (c clients) writePending(ctx context.Context) error {
 		return err
 	}
 	return errors.Join(want("errors", len(answer.GetStreamErrors()), 0), c.stored(ctx, "rows after the commit", "pending-", 4))
+}
+
+// writeChanges keeps a table with a primary key up to date: the greatest sequence number of a key wins.
+func (c clients) writeChanges(ctx context.Context) error {
+	stock := c.bq.Dataset(dataset).Table("stock")
+	key := &bigquery.TableConstraints{PrimaryKey: &bigquery.PrimaryKey{Columns: []string{"sku"}}}
+	if err := stock.Create(ctx, &bigquery.TableMetadata{Schema: ordersSchema[:2], TableConstraints: key}); err != nil {
+		return err
+	}
+	text := bigquery.StringFieldType
+	s, err := c.streamTo(ctx, "stock", append(slices.Clone(ordersSchema[:2]),
+		&bigquery.FieldSchema{Name: "_CHANGE_TYPE", Type: text}, &bigquery.FieldSchema{Name: "_CHANGE_SEQUENCE_NUMBER", Type: text}))
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	var rows [][]byte
+	for _, change := range [][]any{
+		{"tea", int64(1), "UPSERT", "1"}, {"cup", int64(1), "UPSERT", "1"},
+		{"tea", int64(3), "UPSERT", "3"}, {"tea", int64(2), "UPSERT", "2"}, {"cup", nil, "DELETE", "2"},
+	} {
+		row, err := encode(s.row, change...)
+		if err != nil {
+			return err
+		}
+		rows = append(rows, row)
+	}
+	result, err := s.AppendRows(ctx, rows)
+	if err != nil {
+		return err
+	}
+	if _, err = result.GetResult(ctx); err != nil {
+		return err
+	}
+	it, err := c.bq.Query(fmt.Sprintf("SELECT STRING_AGG(FORMAT('%%s %%d', sku, count)) FROM `%s.stock`", dataset)).Read(ctx)
+	if err != nil {
+		return err
+	}
+	return errors.Join(first("rows", it, []bigquery.Value{"tea 3"}), stock.Delete(ctx))
 }

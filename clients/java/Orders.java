@@ -21,11 +21,13 @@ import com.google.cloud.bigquery.JobConfiguration;
 import com.google.cloud.bigquery.JobInfo;
 import com.google.cloud.bigquery.JobStatistics;
 import com.google.cloud.bigquery.LoadJobConfiguration;
+import com.google.cloud.bigquery.PrimaryKey;
 import com.google.cloud.bigquery.QueryJobConfiguration;
 import com.google.cloud.bigquery.QueryParameterValue;
 import com.google.cloud.bigquery.Schema;
 import com.google.cloud.bigquery.StandardSQLTypeName;
 import com.google.cloud.bigquery.StandardTableDefinition;
+import com.google.cloud.bigquery.TableConstraints;
 import com.google.cloud.bigquery.TableDataWriteChannel;
 import com.google.cloud.bigquery.TableId;
 import com.google.cloud.bigquery.TableInfo;
@@ -45,6 +47,8 @@ import com.google.cloud.bigquery.storage.v1.JsonStreamWriter;
 import com.google.cloud.bigquery.storage.v1.ReadRowsRequest;
 import com.google.cloud.bigquery.storage.v1.ReadRowsResponse;
 import com.google.cloud.bigquery.storage.v1.ReadSession;
+import com.google.cloud.bigquery.storage.v1.TableFieldSchema;
+import com.google.cloud.bigquery.storage.v1.TableSchema;
 import com.google.cloud.bigquery.storage.v1.WriteStream;
 import com.google.cloud.storage.Blob;
 import com.google.cloud.storage.BlobInfo;
@@ -150,6 +154,7 @@ final class Orders {
     steps.put("committed stream", orders::writeCommitted);
     steps.put("buffered stream", orders::writeBuffered);
     steps.put("pending stream", orders::writePending);
+    steps.put("changes", orders::writeChanges);
     steps.put("read Avro", orders::readAvro);
     steps.put("read Arrow", orders::readArrow);
     steps.put("query", orders::query);
@@ -273,6 +278,39 @@ final class Orders {
         BatchCommitWriteStreamsRequest.newBuilder().setParent(PATH).addWriteStreams(stream).build();
     want("errors", writer.batchCommitWriteStreams(commit).getStreamErrorsList(), List.of());
     want("rows after the commit", stored("pending-"), 4L);
+  }
+
+  static TableFieldSchema column(String name, TableFieldSchema.Type type) {
+    return TableFieldSchema.newBuilder().setName(name).setType(type).setMode(TableFieldSchema.Mode.NULLABLE).build();
+  }
+
+  static JSONObject change(String sku, Object count, String type, String sequence) {
+    return new JSONObject().put("sku", sku).put("count", count).put("_CHANGE_TYPE", type).put("_CHANGE_SEQUENCE_NUMBER", sequence);
+  }
+
+  /** Changes keep a table with a primary key up to date: the greatest sequence number of a key wins. */
+  void writeChanges() throws Exception {
+    TableId stock = TableId.of(PROJECT, DATASET, "stock");
+    PrimaryKey key = PrimaryKey.newBuilder().setColumns(List.of("sku")).build();
+    bigquery.create(TableInfo.newBuilder(stock, StandardTableDefinition.of(Schema.of(SCHEMA.getFields().subList(0, 2))))
+        .setTableConstraints(TableConstraints.newBuilder().setPrimaryKey(key).build())
+        .build());
+    TableSchema changes = TableSchema.newBuilder()
+        .addFields(column("sku", TableFieldSchema.Type.STRING))
+        .addFields(column("count", TableFieldSchema.Type.INT64))
+        .addFields(column("_CHANGE_TYPE", TableFieldSchema.Type.STRING))
+        .addFields(column("_CHANGE_SEQUENCE_NUMBER", TableFieldSchema.Type.STRING))
+        .build();
+    try (JsonStreamWriter rows = JsonStreamWriter.newBuilder(PATH.replace("orders", "stock"), changes, writer).build()) {
+      rows.append(new JSONArray(List.of(
+          change("tea", 1, "UPSERT", "1"), change("cup", 1, "UPSERT", "1"),
+          change("tea", 3, "UPSERT", "3"), change("tea", 2, "UPSERT", "2"), change("cup", null, "DELETE", "2")))).get();
+    }
+    List<String> found = new ArrayList<>();
+    bigquery.query(QueryJobConfiguration.of("SELECT sku, count FROM `" + DATASET + ".stock`")).iterateAll()
+        .forEach(row -> found.add(row.get(0).getStringValue() + " " + row.get(1).getLongValue()));
+    want("rows", found, List.of("tea 3"));
+    bigquery.delete(stock);
   }
 
   static final List<String> DEFAULTS = List.of("default-1 1", "default-2 2", "default-3 3", "default-4 4");

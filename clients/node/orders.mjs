@@ -48,10 +48,10 @@ async function create() {
 }
 
 // A stream and a writer of JSON on it.
-async function open(stream) {
-  const connection = await writer.createStreamConnection({...stream, destinationTable: path});
-  const storageSchema = adapt.convertBigQuerySchemaToStorageTableSchema({fields: schema});
-  const protoDescriptor = adapt.convertStorageSchemaToProto2Descriptor(storageSchema, 'root');
+async function open(stream, table = path, fields = schema, ...pseudoColumns) {
+  const connection = await writer.createStreamConnection({...stream, destinationTable: table});
+  const storageSchema = adapt.convertBigQuerySchemaToStorageTableSchema({fields});
+  const protoDescriptor = adapt.convertStorageSchemaToProto2Descriptor(storageSchema, 'root', ...pseudoColumns);
   return {connection, rows: new managedwriter.JSONWriter({connection, protoDescriptor})};
 }
 
@@ -100,6 +100,24 @@ async function writePending() {
   const answer = await writer.batchCommitWriteStream({parent: path, writeStreams: [connection.getStreamId()]});
   assert.deepEqual(answer.streamErrors, []);
   assert.equal(await stored('pending-'), 4);
+}
+
+// Changes keep a table with a primary key up to date: the greatest sequence number of a key wins.
+async function writeChanges() {
+  const fields = schema.slice(0, 2);
+  const tableConstraints = {primaryKey: {columns: ['sku']}};
+  const [stock] = await bigquery.dataset(datasetId).createTable('stock', {schema: {fields}, tableConstraints});
+  const {connection, rows} = await open({streamId: managedwriter.DefaultStream}, path.replace('orders', 'stock'), fields,
+    adapt.withChangeType(), adapt.withChangeSequenceNumber());
+  const change = (sku, count, type, sequence) => ({sku, count, _CHANGE_TYPE: type, _CHANGE_SEQUENCE_NUMBER: sequence});
+  const answer = await rows.appendRows([
+    change('tea', 1, 'UPSERT', '1'), change('cup', 1, 'UPSERT', '1'),
+    change('tea', 3, 'UPSERT', '3'), change('tea', 2, 'UPSERT', '2'), change('cup', null, 'DELETE', '2'),
+  ]).getResult();
+  assert.ok(!answer.error, answer.error?.message);
+  connection.close();
+  assert.deepEqual((await bigquery.query(`SELECT * FROM \`${datasetId}.stock\``))[0], [{sku: 'tea', count: 3}]);
+  await stock.delete();
 }
 
 const defaults = [1, 2, 3, 4].map(i => `default-${i} ${i}`);
@@ -275,6 +293,7 @@ const steps = {
   'committed stream': writeCommitted,
   'buffered stream': writeBuffered,
   'pending stream': writePending,
+  'changes': writeChanges,
   'read Avro': readAvro,
   'read Arrow': readArrow,
   'query': query,

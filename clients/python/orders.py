@@ -14,6 +14,7 @@ from google.api_core.client_options import ClientOptions
 from google.api_core.exceptions import AlreadyExists, NotFound, PreconditionFailed
 from google.auth.credentials import AnonymousCredentials
 from google.cloud import bigquery, bigquery_storage_v1, storage
+from google.cloud.bigquery.table import PrimaryKey, TableConstraints
 from google.cloud.bigquery_storage_v1 import types
 from google.cloud.bigquery_storage_v1.services.big_query_read.transports import BigQueryReadGrpcTransport
 from google.cloud.bigquery_storage_v1.services.big_query_write.transports import BigQueryWriteGrpcTransport
@@ -71,34 +72,36 @@ def create():
     want("tables", [t.table_id for t in client.list_tables(DATASET)], ["orders"])
 
 
-def order_class():
+def message_class(name, **columns):
     """The class of protobuf messages that rows are written as."""
-    file = descriptor_pb2.FileDescriptorProto(name="order.proto", syntax="proto2")
-    message = file.message_type.add(name="Order")
-    field = descriptor_pb2.FieldDescriptorProto
-    for number, (name, kind) in enumerate([("sku", field.TYPE_STRING), ("count", field.TYPE_INT64),
-                                           ("price", field.TYPE_STRING), ("placed", field.TYPE_INT64)], 1):
-        message.field.add(name=name, number=number, type=kind, label=field.LABEL_OPTIONAL)
+    file = descriptor_pb2.FileDescriptorProto(name=f"{name}.proto", syntax="proto2")
+    message = file.message_type.add(name=name)
+    for number, (column, kind) in enumerate(columns.items(), 1):
+        message.field.add(name=column, number=number, type=kind, label=descriptor_pb2.FieldDescriptorProto.LABEL_OPTIONAL)
     pool = descriptor_pool.DescriptorPool()
     pool.Add(file)
-    return message_factory.GetMessageClass(pool.FindMessageTypeByName("Order"))
+    return message_factory.GetMessageClass(pool.FindMessageTypeByName(name))
 
 
-Order = order_class()
+STRING, INT64 = descriptor_pb2.FieldDescriptorProto.TYPE_STRING, descriptor_pb2.FieldDescriptorProto.TYPE_INT64
+Order = message_class("Order", sku=STRING, count=INT64, price=STRING, placed=INT64)
+Change = message_class("Change", sku=STRING, count=INT64, _CHANGE_TYPE=STRING, _CHANGE_SEQUENCE_NUMBER=STRING)
+
+
+def append(*messages):
+    data = types.ProtoRows(serialized_rows=[m.SerializeToString() for m in messages])
+    return types.AppendRowsRequest(proto_rows=types.AppendRowsRequest.ProtoData(rows=data))
 
 
 def rows(prefix, first, count):
     """An append of orders prefix-first, prefix-first+1, …"""
     micros = int(PLACED.timestamp()) * 1_000_000 + PLACED.microsecond
-    data = types.ProtoRows()
-    for i in range(first, first + count):
-        data.serialized_rows.append(Order(sku=f"{prefix}-{i}", count=i, price="2.5", placed=micros).SerializeToString())
-    return types.AppendRowsRequest(proto_rows=types.AppendRowsRequest.ProtoData(rows=data))
+    return append(*(Order(sku=f"{prefix}-{i}", count=i, price="2.5", placed=micros) for i in range(first, first + count)))
 
 
-def open_stream(name):
+def open_stream(name, message=Order):
     schema = types.ProtoSchema()
-    Order.DESCRIPTOR.CopyToProto(schema.proto_descriptor)
+    message.DESCRIPTOR.CopyToProto(schema.proto_descriptor)
     first = types.AppendRowsRequest(write_stream=name)
     first.proto_rows.writer_schema = schema
     return AppendRowsStream(writer, first)
@@ -152,6 +155,21 @@ def write_pending():
         types.BatchCommitWriteStreamsRequest(parent=TABLE, write_streams=[name]))
     want("errors", list(answer.stream_errors), [])
     want("rows after the commit", stored("pending-"), 4)
+
+
+def write_changes():
+    table = bigquery.Table(f"{PROJECT}.{DATASET}.stock", schema=SCHEMA[:2])
+    table.table_constraints = TableConstraints(primary_key=PrimaryKey(columns=["sku"]), foreign_keys=None)
+    client.create_table(table)
+    stream = open_stream(TABLE.replace("orders", "stock") + "/streams/_default", Change)
+    change = lambda sku, count, kind, sequence: Change(sku=sku, count=count, _CHANGE_TYPE=kind, _CHANGE_SEQUENCE_NUMBER=sequence)
+    stream.send(append(
+        change("tea", 1, "UPSERT", "1"), change("cup", 1, "UPSERT", "1"),
+        change("tea", 3, "UPSERT", "3"), change("tea", 2, "UPSERT", "2"), change("cup", None, "DELETE", "2"),
+    )).result(timeout=30)
+    stream.close()
+    want("rows", [r.values() for r in client.query_and_wait(f"SELECT * FROM `{DATASET}.stock`")], [("tea", 3)])
+    client.delete_table(table)
 
 
 def read(data_format, decode):
@@ -359,6 +377,7 @@ STEPS = {
     "committed stream": write_committed,
     "buffered stream": write_buffered,
     "pending stream": write_pending,
+    "changes": write_changes,
     "Arrow rows": write_arrow,
     "read Avro": read_avro,
     "read Arrow": read_arrow,
