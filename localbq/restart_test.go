@@ -1,20 +1,12 @@
 package localbq_test
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"os/exec"
 	"strings"
 	"sync"
 	"testing"
-
-	storage "cloud.google.com/go/bigquery/storage/apiv1"
-	"google.golang.org/api/option"
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/millrace-dev/millrace/localbq"
 )
@@ -65,26 +57,7 @@ func TestKillServer(t *testing.T) {
 	var acked []string
 	sent := 0
 	for range 6 {
-		child := exec.Command(os.Args[0])
-		child.Env = append(os.Environ(), childFolder+"="+dir)
-		child.Stderr = os.Stderr
-		out, err := child.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := child.Start(); err != nil {
-			t.Fatal(err)
-		}
-		line, err := bufio.NewReader(out).ReadString('\n')
-		addr, serving := strings.CutPrefix(strings.TrimSpace(line), "serving ")
-		if err != nil || !serving {
-			t.Fatalf("the child says %q, %v", line, err)
-		}
-		client, err := storage.NewBigQueryWriteClient(context.Background(), option.WithEndpoint(addr), option.WithoutAuthentication(),
-			option.WithGRPCDialOption(grpc.WithTransportCredentials(insecure.NewCredentials())))
-		if err != nil {
-			t.Fatal(err)
-		}
+		child, client := serveChild(t, dir)
 		var mu sync.Mutex // guards acked and sent, and the countdown
 		countdown := 20 + rand.IntN(200)
 		var writers sync.WaitGroup
