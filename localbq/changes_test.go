@@ -146,6 +146,17 @@ func TestChangeDataCapture(t *testing.T) {
 			t.Errorf("got %+v, %v", table, err)
 		}
 	})
+	t.Run("changes of a created stream", func(t *testing.T) {
+		table, _ := setup(t)
+		made, err := c.CreateWriteStream(context.Background(), &storagepb.CreateWriteStreamRequest{
+			Parent: path(table), WriteStream: &storagepb.WriteStream{Type: storagepb.WriteStream_COMMITTED},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		connect(t, c).refused(r.first(t, made.GetName(), upsert(1, "a", "")), codes.InvalidArgument, "only supported on the default stream")
+		wantRows(t, bq, table, "")
+	})
 	t.Run("a connection that goes on without changes", func(t *testing.T) {
 		table, append := setup(t)
 		append(upsert(1, "a", ""))

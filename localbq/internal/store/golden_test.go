@@ -2,22 +2,32 @@ package store
 
 import (
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
 
+	"github.com/millrace-dev/millrace/localbq/internal/cdc"
 	"github.com/millrace-dev/millrace/localbq/internal/clock"
 	"github.com/millrace-dev/millrace/localbq/internal/schema"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write the golden folder of the current format anew")
 
-// TestGolden opens a folder that format 1 wrote: a checkpoint with data, and a log behind it. It must open for ever.
+// TestGolden opens folders that each format wrote: a checkpoint with data, and a log behind it. They must open for ever.
 func TestGolden(t *testing.T) {
-	golden := filepath.Join("testdata", "format-1")
-	if *rewrite {
-		writeGolden(t, golden)
+	for format := 1; format <= manifestFormat; format++ {
+		t.Run(fmt.Sprint("format ", format), func(t *testing.T) {
+			golden := filepath.Join("testdata", fmt.Sprint("format-", format))
+			if *rewrite && format == manifestFormat {
+				writeGolden(t, golden)
+			}
+			openGolden(t, golden, format)
+		})
 	}
+}
+
+func openGolden(t *testing.T, golden string, format int) {
 	dir := t.TempDir()
 	if err := os.CopyFS(dir, os.DirFS(golden)); err != nil {
 		t.Fatal(err)
@@ -33,6 +43,9 @@ func TestGolden(t *testing.T) {
 	if r := s.Recovery(); r.Checkpoint == 0 || r.Changes == 0 {
 		t.Errorf("%+v: want something of a checkpoint and something of a log", r)
 	}
+	if format >= 2 {
+		goldenChanges(t, s)
+	}
 	closeStore(t, s)
 }
 
@@ -40,6 +53,21 @@ func writeGolden(t *testing.T, golden string) {
 	dir := t.TempDir()
 	s := open(t, Options{Dir: dir, Clock: clock.NewManual(clock.Start)})
 	fill(t, s)
+	changed := makeTable(t, s, dataset.Table("changed"), keyed(0))
+	plain(t, changed, mutation{id: 2, v: "plain"})
+	mutate(t, changed, mutation{1, "one", "A"}, mutation{1, "late", "9"}, mutation{4, "", "FFFFFFFFFFFFFFFF/1"})
+	if err := changed.Apply(); err != nil {
+		t.Fatal(err)
+	}
+	stream, err := changed.CreateStream(Buffered, [27]byte{1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := mutations(t, changed, []mutation{{id: 7, v: "hidden"}})
+	rows.Changes, rows.Stream = nil, stream
+	if _, err := changed.Write(rows); err != nil {
+		t.Fatal(err)
+	}
 	if err := s.checkpoint(); err != nil {
 		t.Fatal(err)
 	}
@@ -47,6 +75,7 @@ func writeGolden(t *testing.T, golden string) {
 	if _, err := tab.Write(Rows{Info: tab.Info(), Batches: list(numbered(0, 3)), Note: []byte("note")}); err != nil {
 		t.Fatal(err)
 	}
+	mutate(t, changed, mutation{2, "two", "B"}, mutation{3, "", "B"})
 	text := describe(t, s)
 	abandon(t, s)
 	if err := os.RemoveAll(golden); err != nil {
@@ -63,6 +92,28 @@ func writeGolden(t *testing.T, golden string) {
 	}
 }
 
+// goldenChanges holds what the folder knows of changes: their order, what the base lacks, and rows of a stream.
+func goldenChanges(t *testing.T, s *Store) {
+	changed, err := s.Table(dataset.Table("changed"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, "base", base(t, changed), "1=one", "2=plain")
+	mutate(t, changed, mutation{1, "too late", "9"}, mutation{2, "too late", "A"}, mutation{3, "too late", "A"}, mutation{4, "too late", "FFFFFFFFFFFFFFFF"})
+	same(t, "after late changes", merged(t, changed), "1=one", "2=two")
+	var streams []*Stream
+	for _, stream := range changed.streams {
+		streams = append(streams, stream)
+	}
+	if len(streams) != 1 {
+		t.Fatalf("%d streams", len(streams))
+	}
+	if _, err := streams[0].Flush(0, nil); err != nil {
+		t.Fatal(err)
+	}
+	same(t, "after a flush", merged(t, changed), "1=one", "2=two", "7=hidden")
+}
+
 // FuzzRows shows that no bytes of a frame make the replay of rows panic.
 func FuzzRows(f *testing.F) {
 	r := rowsRecord{instance: 1, version: 2, count: 3, note: []byte("note"), batches: appendBatch(nil, numbered(0, 3)), batchCount: 1}
@@ -71,6 +122,19 @@ func FuzzRows(f *testing.F) {
 		r, err := parseRows(payload)
 		if err == nil {
 			_, _ = r.decode(numberedSchema.Arrow())
+		}
+	})
+}
+
+// FuzzChanges shows that no bytes make the replay of changes panic.
+func FuzzChanges(f *testing.F) {
+	f.Add(appendChanges(nil, []cdc.Change{{Delete: true}, {}}, 7))
+	f.Add([]byte("\x04\x01\x00\x00\xff\xff\xff\xff\x00\x00\x00\x00\x00\x00\x00\x00"))
+	f.Fuzz(func(t *testing.T, payload []byte) {
+		changes, _, rows, err := parseChanges(payload)
+		if err == nil {
+			_ = changes
+			_, _ = parseRows(rows)
 		}
 	})
 }

@@ -193,15 +193,15 @@ func (c *connection) write(d *destination, r *request) (*storagepb.AppendRowsRes
 	if err := c.plan(d); err != nil {
 		return nil, err
 	}
+	if err := c.takesChanges(d); err != nil {
+		return nil, err
+	}
 	if err := c.checkOffset(r); err != nil {
 		return nil, err
 	}
 	switch {
 	case r.count() == 0:
 		return nil, c.noRows(r)
-	}
-	if err := c.takesChanges(d); err != nil {
-		return nil, err
 	}
 	rows := store.Rows{Info: d.info, Count: r.count(), Accounted: true, Stream: c.created, Offset: r.offset}
 	if mode := d.table.Mode(); mode != store.ModeNull {
