@@ -199,6 +199,11 @@ func effects(t *store.Table, w store.Written) (out []audit.Record) {
 		removed.Effect, removed.Count = audit.Removed, w.First
 		out = append(out, removed)
 	}
+	if w.Count == 0 && len(w.Gone) > 0 {
+		removed := base
+		removed.Effect, removed.Removed = audit.Removed, writeapi.Removed(w)
+		out = append(out, removed)
+	}
 	if w.Count > 0 {
 		base.Effect, base.First, base.Count, base.Removed = audit.Visible, w.First, w.Count, writeapi.Removed(w)
 		if w.Hidden {

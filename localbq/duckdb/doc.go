@@ -17,7 +17,11 @@
 // functions. Every expression is typed before DuckDB sees it, and what is not known to mean there what it means in BigQuery
 // is refused, with BigQuery's words where it refuses too, else beginning with "Not supported by local BigQuery:".
 //
-// Refused as not supported: DML, DDL, scripts, INFORMATION_SCHEMA but for TABLE_OPTIONS, wildcard tables, PIVOT, UNPIVOT, TABLESAMPLE, pipe
+// Statements that change something: INSERT, UPDATE, DELETE, TRUNCATE; CREATE and DROP of tables, views and schemas; ALTER TABLE
+// with ADD COLUMN, DROP NOT NULL, options and primary keys. The service carries them out; this package says what is to be done.
+//
+// Refused as not supported: MERGE, scripts, INFORMATION_SCHEMA but for TABLE_OPTIONS, wildcard tables, PIVOT, UNPIVOT, TABLESAMPLE,
+// pipe
 // syntax, user-defined functions, CAST with FORMAT or with parameterized types, SUM, AVG and rounding of BIGNUMERIC, and the functions
 // that are not in the table of functions.
 //

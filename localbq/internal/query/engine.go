@@ -91,11 +91,17 @@ type Table struct {
 	// Batches answers the rows in the layout of Schema.Arrow, with the columns of Pseudo behind the others. They stay valid
 	// until the statement ends. It is nil for a view.
 	Batches func() ([]arrow.RecordBatch, error)
+	// RowIDs answers the same table with the column RowID at the end of Pseudo, for statements that change rows; it is nil for a
+	// view.
+	RowIDs func() *Table
 	// View is a view's text; "" for a table. Bare names in it belong to the view's own dataset.
 	View string
 	// PartitionColumn is the column that a statement has to filter by; "" where none is required.
 	PartitionColumn string
 }
+
+// RowID is the name of the column of row ids, which no column of a user can have.
+const RowID = "\x00row"
 
 // Result is what a statement answered. The batches belong to the caller.
 type Result struct {

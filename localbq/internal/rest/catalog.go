@@ -59,7 +59,7 @@ func (c *catalog) Table(_ context.Context, ref query.Ref, asOf time.Time) (*quer
 	if err != nil {
 		return nil, err
 	}
-	return &query.Table{
+	out := &query.Table{
 		Ref: ref, Schema: snapshot.Info.Schema, Definition: snapshot.Info.Definition, Rows: snapshot.NumRows(), PartitionColumn: query.RequiredFilter(snapshot.Info.Definition),
 		Pseudo: ingestion.Columns(snapshot.Info.Definition),
 		Batches: func() ([]arrow.RecordBatch, error) {
@@ -69,7 +69,10 @@ func (c *catalog) Table(_ context.Context, ref query.Ref, asOf time.Time) (*quer
 			}
 			return out, nil
 		},
-	}, nil
+	}
+	bare := *out
+	out.RowIDs = func() *query.Table { return rowIDs(bare, snapshot) }
+	return out, nil
 }
 
 // find is the table, as a job in a location finds it.

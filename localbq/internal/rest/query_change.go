@@ -14,12 +14,29 @@ import (
 // change is what a statement that is no query did.
 type change struct {
 	*query.Change
-	done              string // what DDL did: CREATE, REPLACE, SKIP, DROP, ALTER; "" for DML
-	inserted, deleted int64
+	done                       string // what DDL did: CREATE, REPLACE, SKIP, DROP, ALTER; "" for DML
+	inserted, updated, deleted int64
 }
 
 // dml reports whether the statement changed rows and nothing else.
-func (c *change) dml() bool { return c.Kind == "INSERT" || c.Kind == "TRUNCATE_TABLE" }
+func (c *change) dml() bool {
+	return c.affecting() || c.Kind == "TRUNCATE_TABLE"
+}
+
+// affecting reports whether jobs tell the number of rows that the statement changed.
+func (c *change) affecting() bool {
+	return c.Kind == "INSERT" || c.Kind == "UPDATE" || c.Kind == "DELETE"
+}
+
+func (c *change) affected() int64 {
+	switch c.Kind {
+	case "UPDATE":
+		return c.updated
+	case "DELETE":
+		return c.deleted
+	}
+	return c.inserted
+}
 
 // apply carries out a statement that is no query.
 func (s *Server) apply(j *job, r *query.Result, out *jobResult) error {
@@ -46,6 +63,8 @@ func (s *Server) apply(j *job, r *query.Result, out *jobResult) error {
 	switch c.Kind {
 	case "INSERT":
 		return s.insertInto(table, r, c, out)
+	case "UPDATE", "DELETE":
+		return s.mutate(table, r, c, out)
 	case "TRUNCATE_TABLE":
 		return s.truncate(table, c, out)
 	case "CREATE_TABLE", "CREATE_TABLE_AS_SELECT":
@@ -271,8 +290,8 @@ func (c *change) describe(s *bqapi.JobStatistics2) {
 	s.StatementType = c.Kind
 	if c.dml() {
 		s.DmlStats = c.stats()
-		if c.Kind == "INSERT" {
-			s.NumDmlAffectedRows = c.inserted
+		if c.affecting() {
+			s.NumDmlAffectedRows = c.affected()
 			s.ForceSendFields = append(s.ForceSendFields, "NumDmlAffectedRows")
 		}
 		return
@@ -286,7 +305,10 @@ func (c *change) describe(s *bqapi.JobStatistics2) {
 }
 
 func (c *change) stats() *bqapi.DmlStatistics {
-	if c.Kind == "TRUNCATE_TABLE" {
+	switch c.Kind {
+	case "UPDATE":
+		return &bqapi.DmlStatistics{UpdatedRowCount: c.updated, ForceSendFields: []string{"UpdatedRowCount"}}
+	case "DELETE", "TRUNCATE_TABLE":
 		return &bqapi.DmlStatistics{DeletedRowCount: c.deleted, ForceSendFields: []string{"DeletedRowCount"}}
 	}
 	return &bqapi.DmlStatistics{InsertedRowCount: c.inserted, ForceSendFields: []string{"InsertedRowCount"}}
@@ -298,8 +320,8 @@ func (c *change) answer(a *queryAnswer) {
 	switch {
 	case c.dml():
 		a.DmlStats = c.stats()
-		if c.Kind == "INSERT" {
-			a.NumDmlAffectedRows = new(c.inserted)
+		if c.affecting() {
+			a.NumDmlAffectedRows = new(c.affected())
 		}
 	default:
 		a.TotalRows = "0"

@@ -80,6 +80,7 @@ type rowsRecord struct {
 	job                      *Job
 	batches                  []byte // encoded, one behind the other
 	batchCount               int
+	remove                   []Range
 	stream, offset           int64 // key of the stream that they are appended to, and where; 0 is none
 }
 
@@ -89,6 +90,8 @@ const rowsHead = 48
 const (
 	rowsOfTable  = 1
 	rowsOfStream = 2
+	// rowsThatRemove has the rows that it takes away before the batches.
+	rowsThatRemove = 3
 )
 
 // appendRows encodes a write.
@@ -128,12 +131,16 @@ func (r *rowsRecord) append(buf []byte) []byte {
 		buf = binary.LittleEndian.AppendUint64(buf, uint64(r.stream))
 		buf = binary.LittleEndian.AppendUint64(buf, uint64(r.offset))
 	}
+	if r.remove != nil {
+		buf[head0+1] = rowsThatRemove
+		buf = appendRanges(buf, r.remove)
+	}
 	return append(buf, r.batches...)
 }
 
 // parseRows decodes the head of a write; batches are decoded once the table's schema is at hand.
 func parseRows(payload []byte) (*rowsRecord, error) {
-	if len(payload) < rowsHead || payload[1] != rowsOfTable && payload[1] != rowsOfStream {
+	if len(payload) < rowsHead || payload[1] < rowsOfTable || payload[1] > rowsThatRemove {
 		return nil, fmt.Errorf("rows of an unknown format")
 	}
 	r := &rowsRecord{
@@ -172,6 +179,12 @@ func parseRows(payload []byte) (*rowsRecord, error) {
 		}
 		r.stream, r.offset = int64(binary.LittleEndian.Uint64(r.batches)), int64(binary.LittleEndian.Uint64(r.batches[8:]))
 		r.batches = r.batches[16:]
+	}
+	if payload[1] == rowsThatRemove {
+		var err error
+		if r.remove, r.batches, err = parseRanges(r.batches); err != nil {
+			return nil, err
+		}
 	}
 	return r, nil
 }

@@ -207,7 +207,7 @@ func (r *replay) rows(payload []byte, changes []cdc.Change, retention int64) err
 	if t == nil {
 		return fmt.Errorf("rows of an unknown table (instance %d)", record.instance)
 	}
-	w := &write{table: t, Rows: Rows{Truncate: record.truncate, Definition: record.definition, Note: record.note, Count: record.count, Job: record.job}}
+	w := &write{table: t, Rows: Rows{Truncate: record.truncate, Definition: record.definition, Note: record.note, Count: record.count, Job: record.job, Remove: record.remove}}
 	w.Changes, w.retention = changes, retention
 	if w.Definition == nil {
 		if record.number >= len(t.infos) {

@@ -96,6 +96,9 @@ type Rows struct {
 	Count int64
 	// Truncate takes the rows that were there away in the same commit.
 	Truncate bool
+	// Remove are rows that are taken away in the same commit, by id, in ascending order. Where one of them is not visible any
+	// more the write is refused. Not together with Truncate, Stream or Changes.
+	Remove []Range
 	// Definition, if not nil, replaces the table's definition in the same commit, schema and all; the batches are then
 	// shaped by it, and Info is not looked at. Without Truncate and on a table with rows, its columns may differ only by what
 	// schema.Widen allows.
@@ -169,6 +172,9 @@ func (t *Table) Write(r Rows) (Written, error) {
 		}
 	}
 	commit := t.store.commitRows
+	if r.Remove != nil {
+		commit = t.store.commit // whether the rows are there must not change before it is published
+	}
 	if r.Definition != nil {
 		if err := t.store.checkDefinition(r.Definition); err != nil {
 			return Written{}, err
@@ -235,6 +241,9 @@ func (w *write) prepare(_ *Store, version int64) error {
 	if err := w.checkDefinition(); err != nil {
 		return err
 	}
+	if err := w.checkRemove(); err != nil {
+		return err
+	}
 	if w.Job != nil {
 		w.Job.Version = version
 	}
@@ -282,6 +291,7 @@ func (w *write) append(buf []byte, version int64) []byte {
 	if w.Stream != nil {
 		r.stream, r.offset = w.Stream.key, w.placed
 	}
+	r.remove = w.Remove
 	if w.Changes != nil {
 		buf = appendChanges(buf, w.Changes, w.retention)
 	}
@@ -312,6 +322,7 @@ func (w *write) publish(s *Store, version int64) {
 		w.Info.Change = schema.Change{Adds: true, Relaxes: true} // whoever has the table open hears of it
 		t.infos = append(t.infos, w.Info)
 	}
+	w.remove(version)
 	t.append(w.Info, w.Batches, version)
 	t.rows = w.written.First + w.Count
 	t.touched = version

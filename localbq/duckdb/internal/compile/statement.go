@@ -24,6 +24,10 @@ func Statement(sql string, env Env) (*Plan, error) {
 		return c.plan(r), nil
 	case *googlesql.Insert:
 		return c.insert(s)
+	case *googlesql.Update:
+		return c.update(s)
+	case *googlesql.Delete:
+		return c.delete(s)
 	case *googlesql.Truncate:
 		ref, err := c.target(s.Table, s.Pos)
 		return &Plan{Change: &query.Change{Kind: "TRUNCATE_TABLE", Target: ref}}, err

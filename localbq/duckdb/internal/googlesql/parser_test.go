@@ -71,7 +71,7 @@ func TestParseRefuses(t *testing.T) {
 		{"SELECT * FROM a JOIN b", "Syntax error: Expected keyword ON or keyword USING but got end of script at [1:23]"},
 		{"SELECT CASE 1 END", "Syntax error: Expected keyword WHEN but got keyword END at [1:15]"},
 		{"SELECT $1", "Syntax error: Illegal input character '$' at [1:8]"},
-		{"UPDATE t SET a = 1 WHERE TRUE", "Not supported by local BigQuery: UPDATE statements at [1:1]"},
+		{"CALL f()", "Not supported by local BigQuery: CALL statements at [1:1]"},
 		{"merge t using u on true", "Not supported by local BigQuery: MERGE statements at [1:1]"},
 		{"SELECT 1; SELECT 2", "Not supported by local BigQuery: scripts of several statements at [1:11]"},
 		{"FROM t |> WHERE x", "Not supported by local BigQuery: pipe syntax at [1:1]"},

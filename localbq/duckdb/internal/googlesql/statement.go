@@ -55,12 +55,34 @@ type (
 		Rows    [][]Expr
 		Query   *Query
 	}
+	// Update is UPDATE; From is nil where there is none.
+	Update struct {
+		Pos
+		Table []Name
+		Alias *Name
+		Set   []Assignment
+		From  From
+		Where Expr
+	}
+	// Delete is DELETE.
+	Delete struct {
+		Pos
+		Table []Name
+		Alias *Name
+		Where Expr
+	}
 	// Truncate is TRUNCATE TABLE.
 	Truncate struct {
 		Pos
 		Table []Name
 	}
 )
+
+// Assignment is one column = value of an UPDATE.
+type Assignment struct {
+	Column Name
+	Value  Expr
+}
 
 // ColumnDef is a column of CREATE TABLE or ADD COLUMN. Default is its expression as written.
 type ColumnDef struct {
