@@ -61,6 +61,11 @@ type Config struct {
 	// RESTAddr and GRPCAddr are host:port; "" is 127.0.0.1:0, a free port. A host that is not the loopback interface opens
 	// the service to whoever can reach it, with no credential checked; that is logged as a warning.
 	RESTAddr, GRPCAddr string
+	// SinglePort serves REST and gRPC both on RESTAddr, told apart by content type; GRPCAddr must be "".
+	SinglePort bool
+	// GRPCTLS serves gRPC over TLS, with a certificate of an authority that is made for the instance: Instance.Authority. Not
+	// with SinglePort.
+	GRPCTLS bool
 
 	// Dir is a folder that everything is kept in and that outlives the process; "" keeps it in memory only. It is made if it
 	// is not there. One instance at a time can have it.

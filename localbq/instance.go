@@ -3,6 +3,7 @@ package localbq
 import (
 	"context"
 	"crypto/rand"
+	"crypto/tls"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -10,10 +11,12 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"google.golang.org/api/option"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/millrace-dev/millrace/localbq/internal/audit"
@@ -35,6 +38,8 @@ type Instance struct {
 	conns   fault.Connections
 	rest    *http.Server
 	grpc    *grpc.Server
+	// certificates are gRPC's; nil where it is in clear text.
+	certificates *certificates
 	// expire ends a read session before its time.
 	expire func(session string) error
 	// services are what the two servers serve, closed behind them.
@@ -136,6 +141,12 @@ func (i *Instance) recovered(note []byte, t *store.Table, w store.Written) error
 
 // serve opens both listeners and answers on them.
 func (i *Instance) serve(ctx context.Context) error {
+	if i.config.SinglePort {
+		return i.singlePort(ctx)
+	}
+	if err := i.certify(); err != nil {
+		return err
+	}
 	restListener, err := i.listen(ctx, i.config.RESTAddr)
 	if err != nil {
 		return fmt.Errorf("REST: %w", err)
@@ -196,8 +207,40 @@ func (i *Instance) GRPCClientOptions() []option.ClientOption {
 	return []option.ClientOption{
 		option.WithEndpoint(i.grpcAddr),
 		option.WithoutAuthentication(),
-		option.WithGRPCDialOption(grpc.WithTransportCredentials(insecure.NewCredentials())),
+		option.WithGRPCDialOption(grpc.WithTransportCredentials(i.clientCredentials())),
 	}
+}
+
+func (i *Instance) clientCredentials() credentials.TransportCredentials {
+	if i.certificates != nil {
+		return credentials.NewTLS(&tls.Config{RootCAs: i.certificates.pool})
+	}
+	return insecure.NewCredentials()
+}
+
+// Authority is the certificate, in PEM, of the authority behind gRPC over TLS; nil without Config.GRPCTLS.
+func (i *Instance) Authority() []byte {
+	if i.certificates == nil {
+		return nil
+	}
+	return slices.Clone(i.certificates.authority)
+}
+
+// certify makes gRPC's certificates if there are to be any.
+func (i *Instance) certify() error {
+	if !i.config.GRPCTLS {
+		return nil
+	}
+	host := ""
+	if i.config.GRPCAddr != "" {
+		var err error
+		if host, _, err = net.SplitHostPort(i.config.GRPCAddr); err != nil {
+			return err
+		}
+	}
+	var err error
+	i.certificates, err = newCertificates(host)
+	return err
 }
 
 // Close ends every call, stops listening and gives the folder free. It may be called more than once.

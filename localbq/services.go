@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/health"
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
@@ -63,7 +65,12 @@ func (i *Instance) watch() *watch.Watch {
 
 // newGRPC joins what answers over gRPC.
 func (i *Instance) newGRPC() *grpc.Server {
+	secure := insecure.NewCredentials()
+	if i.certificates != nil {
+		secure = credentials.NewServerTLSFromCert(&i.certificates.server)
+	}
 	s := grpc.NewServer(
+		grpc.Creds(secure),
 		grpc.ForceServerCodecV2(writeapi.Codec()),
 		grpc.WaitForHandlers(true),
 		// Clients keep idle connections alive more often than gRPC's default of five minutes puts up with.
