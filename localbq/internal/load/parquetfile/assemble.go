@@ -101,6 +101,9 @@ func (a *assembly) unwrapped(n *node) (any, error) {
 }
 
 func (n *node) scalar(v parquet.Value) (any, error) {
+	if v.Kind() != n.leaf.kind { // of another kind the value would be read as an address
+		return nil, fmt.Errorf("the Parquet file is damaged: column '%s' holds a value of another type", n.path)
+	}
 	switch n.leaf.kind {
 	case parquet.Boolean:
 		return v.Boolean(), nil
