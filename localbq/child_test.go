@@ -39,6 +39,7 @@ func serveAsChild() bool {
 		}
 	}
 	fmt.Println("serving", bq.GRPC())
+	fmt.Println("rest", bq.REST())
 	select {}
 }
 

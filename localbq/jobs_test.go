@@ -1,13 +1,20 @@
 package localbq_test
 
 import (
+	"bufio"
 	"context"
 	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
 	"strings"
+	"sync"
 	"testing"
 
 	"cloud.google.com/go/bigquery"
 	"google.golang.org/api/googleapi"
+	"google.golang.org/api/option"
 
 	"github.com/millrace-dev/millrace/localbq"
 )
@@ -87,4 +94,134 @@ func TestJobsOutliveTheProcess(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestKillServerOfJobs kills a serving process while jobs load rows: of each job all rows are there or none, as its status says,
+// and sending it again changes nothing.
+func TestKillServerOfJobs(t *testing.T) {
+	dir := t.TempDir()
+	const size = 50
+	var mu sync.Mutex // guards next and countdown
+	next, countdown := 0, 0
+	load := func(ctx context.Context, c *bigquery.Client, n int) error {
+		var text strings.Builder
+		for i := range size {
+			fmt.Fprintf(&text, "{\"id\":%d}\n", n*size+i)
+		}
+		source := bigquery.NewReaderSource(strings.NewReader(text.String()))
+		source.SourceFormat = bigquery.JSON
+		loader := c.Dataset("d").Table("t").LoaderFrom(source)
+		loader.JobID = fmt.Sprint("job-", n)
+		job, err := loader.Run(ctx)
+		if e, ok := errors.AsType[*googleapi.Error](err); ok && e.Code == 409 {
+			job, err = c.JobFromID(ctx, loader.JobID)
+		}
+		if err != nil {
+			return err
+		}
+		status, err := job.Wait(ctx)
+		if err != nil {
+			return err
+		}
+		return status.Err()
+	}
+	serve := func(use func(ctx context.Context, c *bigquery.Client, kill func())) {
+		child := exec.Command(os.Args[0])
+		child.Env = append(os.Environ(), childFolder+"="+dir)
+		child.Stderr = os.Stderr
+		out, err := child.StdoutPipe()
+		if err == nil {
+			err = child.Start()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		addr := ""
+		for lines := bufio.NewScanner(out); addr == "" && lines.Scan(); {
+			addr, _ = strings.CutPrefix(lines.Text(), "rest ")
+			if addr == lines.Text() {
+				addr = ""
+			}
+		}
+		// The client goes on trying for as long as its context lets it, which ends with the server.
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		c, err := bigquery.NewClient(context.Background(), localbq.DefaultProject, option.WithEndpoint("http://"+addr), option.WithoutAuthentication())
+		if err != nil {
+			t.Fatal(err)
+		}
+		use(ctx, c, func() {
+			_ = child.Process.Kill()
+			_ = child.Wait()
+			cancel()
+		})
+		_ = child.Process.Kill()
+		_ = child.Wait()
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	for range 4 {
+		serve(func(ctx context.Context, c *bigquery.Client, kill func()) {
+			countdown = 2 + rand.IntN(20)
+			var clients sync.WaitGroup
+			for range 2 {
+				clients.Go(func() {
+					for {
+						mu.Lock()
+						n := next
+						next++
+						if countdown--; countdown == 0 {
+							clients.Go(kill)
+						}
+						stop := countdown < 0
+						mu.Unlock()
+						if stop {
+							return
+						}
+						if err := load(ctx, c, n); err != nil {
+							return
+						}
+					}
+				})
+			}
+			clients.Wait()
+		})
+	}
+	succeeded := map[int]bool{}
+	serve(func(ctx context.Context, c *bigquery.Client, _ func()) {
+		for n := range next {
+			succeeded[n] = load(ctx, c, n) == nil
+		}
+	})
+	bq, err := localbq.Start(context.Background(), localbq.Config{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer bq.Close()
+	var want []string
+	for n, ok := range succeeded {
+		for i := range size {
+			if ok {
+				want = append(want, fmt.Sprint(n*size+i))
+			}
+		}
+	}
+	exactly, err := bq.Audit().ExactlyOnce("d.t", "id", want)
+	if err != nil || !exactly.OK() {
+		t.Errorf("missing %d, twice %d, extra %d, %v", len(exactly.Missing), len(exactly.Twice), len(exactly.Extra), err)
+	}
+	effects, err := bq.Audit().JobsByID()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for job, made := range effects {
+		if len(made) != 1 || made[0].Count != size {
+			t.Errorf("job %s had effects %v", job, made)
+		}
+	}
+	if left, err := bq.Audit().Unaccounted("d.t"); err != nil || len(left) != 0 {
+		t.Errorf("unaccounted: %v, %v", left, err)
+	}
+	t.Logf("%d jobs, %d with an effect", next, len(effects))
 }
