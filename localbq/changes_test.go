@@ -195,6 +195,33 @@ func TestChangeDataCapture(t *testing.T) {
 	})
 }
 
+// TestCommittedChanges is for what an official suite does and no documentation speaks of.
+func TestCommittedChanges(t *testing.T) {
+	dir := t.TempDir()
+	config := localbq.Config{Dir: dir, Profile: localbq.Profile{CommittedChanges: true}}
+	bq := start(t, config)
+	keyedTable(t, bq, "d.t", "id")
+	c := writeClient(t, bq)
+	r := describe(t, "id int64", "v string", "_CHANGE_TYPE string", "_CHANGE_SEQUENCE_NUMBER string")
+	made := func(kind storagepb.WriteStream_Type) string {
+		s, err := c.CreateWriteStream(context.Background(), &storagepb.CreateWriteStreamRequest{Parent: path("d.t"), WriteStream: &storagepb.WriteStream{Type: kind}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s.GetName()
+	}
+	call := connect(t, c)
+	call.append(at(r.first(t, made(storagepb.WriteStream_COMMITTED), `id: 1 v: "a" _CHANGE_TYPE: "INSERT"`, upsert(2, "b", "")), 0))
+	call.append(at(r.next(t, upsert(1, "c", ""), remove(2, "")), 2))
+	wantRows(t, bq, "d.t", `{"id":1,"v":"c","w":null}`)
+	connect(t, c).refused(r.first(t, made(storagepb.WriteStream_BUFFERED), upsert(1, "d", "")), codes.InvalidArgument, "only supported on the default stream")
+	if err := bq.Close(); err != nil {
+		t.Fatal(err)
+	}
+	bq = start(t, config)
+	wantRows(t, bq, "d.t", `{"id":1,"v":"c","w":null}`)
+}
+
 func TestFreshness(t *testing.T) {
 	bq := start(t, localbq.Config{})
 	rest := keyedTable(t, bq, "d.t", "id")

@@ -49,7 +49,7 @@ func (c *changes) complete() error {
 }
 
 // decode reads what a row says of itself.
-func (c *changes) decode(row []byte) error {
+func (c *changes) decode(row []byte, inserts bool) error {
 	kind, sequence, err := c.find(row)
 	if err != nil {
 		return err
@@ -59,7 +59,7 @@ func (c *changes) decode(row []byte) error {
 	}
 	var change cdc.Change
 	var ok bool
-	if change.Delete, ok = cdc.ParseType(string(kind)); !ok {
+	if change.Delete, ok = cdc.ParseType(string(kind)); !ok && !(inserts && string(kind) == "INSERT") {
 		return fmt.Errorf("Field %s must be UPSERT or DELETE, got %s.", cdc.TypeColumn, quoted(kind))
 	}
 	if sequence != nil {

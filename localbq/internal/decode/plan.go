@@ -49,6 +49,8 @@ type Request struct {
 	Now time.Time
 	// MaxErrors bounds the row errors reported; 0 is 100.
 	MaxErrors int
+	// Inserts takes the change type INSERT for UPSERT.
+	Inserts bool
 }
 
 // Plan decodes the rows of one writer's descriptor for one definition of a table. It is for one goroutine.
@@ -223,7 +225,7 @@ func (p *Plan) Decode(rows [][]byte, q Request) []RowError {
 	for i, row := range rows {
 		err := p.root.decode(row)
 		if err == nil && p.changes != nil {
-			err = p.changes.decode(row)
+			err = p.changes.decode(row, q.Inserts)
 		}
 		if err != nil {
 			p.clean = false

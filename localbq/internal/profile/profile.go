@@ -12,6 +12,9 @@ type Profile struct {
 	Limits  Limits
 	Quotas  Quotas
 	Windows Windows
+	// CommittedChanges takes change data capture on streams of type COMMITTED too, and the change type INSERT, which is UPSERT by
+	// another name. BigQuery documents neither; a suite of an official client does both (cloud-bigquery, managedwriter).
+	CommittedChanges bool
 }
 
 // Limits are sizes and counts. Zero means the default.

@@ -16,7 +16,7 @@ func (c *connection) takesChanges(d *destination) error {
 	switch {
 	case !d.plan.Changes():
 		return nil
-	case !c.stream.isDefault():
+	case !c.stream.isDefault() && !(c.server.Profile.CommittedChanges && c.created.Kind() == store.Committed):
 		return invalid(c.stream.full, "Change data capture is only supported on the default stream.")
 	case len(d.table.Info().PrimaryKey) == 0:
 		return invalid(c.stream.full, "Change data capture requires a primary key, and table %s has none.", d.table.Ref())

@@ -243,7 +243,7 @@ func (c *connection) write(d *destination, r *request) (*storagepb.AppendRowsRes
 func (c *connection) decoding(r *request) decode.Request {
 	return decode.Request{
 		Missing: interpretation(c.missing), Columns: r.columns, Now: c.server.Clock.Now(),
-		MaxErrors: c.server.Profile.Limits.RowErrors,
+		MaxErrors: c.server.Profile.Limits.RowErrors, Inserts: c.server.Profile.CommittedChanges,
 	}
 }
 
