@@ -45,6 +45,7 @@ var steps = []step{
 	{name: "update"},
 	{name: "insertAll"},
 	{name: "DDL"},
+	{name: "DML"},
 	{name: "load a file"},
 	{name: "copy"},
 	{name: "discovery", only: "python"},

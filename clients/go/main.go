@@ -105,6 +105,7 @@ func main() {
 		{"update", c.update},
 		{"insertAll", c.insertAll},
 		{"DDL", c.ddl},
+		{"DML", c.dml},
 		{"load a file", c.loadFile},
 		{"copy", c.copy},
 		{"delete", c.delete},

@@ -163,6 +163,7 @@ final class Orders {
     steps.put("update", orders::update);
     steps.put("insertAll", orders::insertAll);
     steps.put("DDL", orders::ddl);
+    steps.put("DML", orders::dml);
     steps.put("load a file", orders::loadFile);
     steps.put("copy", orders::copy);
     steps.put("delete", orders::delete);

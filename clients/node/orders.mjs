@@ -302,6 +302,7 @@ const steps = {
   'update': update,
   'insertAll': insertAll,
   'DDL': ddl,
+  'DML': dml,
   'load a file': loadFile,
   'copy': copy,
   'delete': remove,
