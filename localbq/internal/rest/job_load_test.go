@@ -269,6 +269,16 @@ func TestLoadRefusals(t *testing.T) {
 		x.do("POST", "/projects/p/jobs", `{"jobReference":{"projectId":"p","jobId":"far","location":"asia-east1"},"configuration":{`+loading("t", ndjson, "gs://b-1/f", schema)+`}}`).
 			refused(404, "notFound", "Not found: Dataset p:d")
 	})
+	t.Run("LBQ-155 a regional job: not found without its location", func(t *testing.T) {
+		x.do("POST", "/projects/p/datasets", `{"datasetReference":{"datasetId":"far"},"location":"asia-east1"}`).ok()
+		config := strings.Replace(loading("t", ndjson, "gs://b-1/f", schema), `"datasetId":"d"`, `"datasetId":"far"`, 1)
+		if a := x.insert("regional", config).ok(); a.body["id"] != "p:asia-east1.regional" {
+			t.Errorf("the job is %v", a.body["id"])
+		}
+		x.do("GET", "/projects/p/jobs/regional", "").refused(404, "notFound", "Not found: Job p:regional")
+		x.do("GET", "/projects/p/jobs/regional?location=asia-east1", "").ok()
+		x.do("GET", "/projects/p/jobs/regional?location=ASIA-EAST1", "").ok()
+	})
 	for _, c := range []struct{ config, message string }{
 		{loading("t", "ORC", "gs://b-1/f"), "local BigQuery does not implement load jobs of format ORC"},
 		{loading("t$20200101", ndjson, "gs://b-1/f"), "local BigQuery does not implement partition decorators: t$20200101"},
