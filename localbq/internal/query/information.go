@@ -5,4 +5,4 @@ package query
 const InformationSchema = "INFORMATION_SCHEMA"
 
 // InformationViews are the views that a Catalog must have.
-var InformationViews = []string{"TABLE_OPTIONS"}
+var InformationViews = []string{"COLUMNS", "KEY_COLUMN_USAGE", "TABLES", "TABLE_CONSTRAINTS", "TABLE_OPTIONS", "VIEWS"}

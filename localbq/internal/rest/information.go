@@ -20,15 +20,10 @@ import (
 	"github.com/millrace-dev/millrace/localbq/internal/text"
 )
 
-// tableOptions are the columns of INFORMATION_SCHEMA.TABLE_OPTIONS (BigQuery documentation, "TABLE_OPTIONS view").
-var tableOptions = &schema.Schema{Fields: []*schema.Field{
-	{Name: "table_catalog", Type: schema.String}, {Name: "table_schema", Type: schema.String}, {Name: "table_name", Type: schema.String},
-	{Name: "option_name", Type: schema.String}, {Name: "option_type", Type: schema.String}, {Name: "option_value", Type: schema.String},
-}}
-
 // information is a view of a dataset's INFORMATION_SCHEMA.
 func (c *catalog) information(ref query.Ref, view string) (*query.Table, error) {
-	if view != "TABLE_OPTIONS" {
+	made, ok := informationViews[view]
+	if !ok {
 		return nil, refusal.New(refusal.NotImplemented, "local BigQuery does not implement %s.%s", query.InformationSchema, view)
 	}
 	dataset := store.DatasetRef{Project: ref.Project, Dataset: ref.Dataset}
@@ -43,18 +38,18 @@ func (c *catalog) information(ref query.Ref, view string) (*query.Table, error) 
 	if err != nil {
 		return nil, err
 	}
-	b := array.NewRecordBuilder(memory.DefaultAllocator, tableOptions.Arrow())
+	b := array.NewRecordBuilder(memory.DefaultAllocator, made.columns.Arrow())
 	rows := int64(0)
 	for _, t := range tables {
-		for _, o := range optionsOf(t.Info().Definition) {
-			for i, v := range []string{ref.Project, ref.Dataset, t.Ref().Table, o.name, o.kind, o.value} {
-				b.Field(i).(*array.StringBuilder).Append(v)
+		for _, row := range made.rows(t.Info()) {
+			for i, v := range append([]any{ref.Project, ref.Dataset, t.Ref().Table}, row...) {
+				appendInformation(b.Field(i), v)
 			}
 			rows++
 		}
 	}
 	batch := b.NewRecordBatch()
-	return &query.Table{Ref: ref, Schema: tableOptions, Rows: rows, Batches: func() ([]arrow.RecordBatch, error) {
+	return &query.Table{Ref: ref, Schema: made.columns, Rows: rows, Batches: func() ([]arrow.RecordBatch, error) {
 		if rows == 0 {
 			return nil, nil
 		}
