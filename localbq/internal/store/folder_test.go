@@ -69,6 +69,7 @@ func fill(t *testing.T, s *Store) {
 	if _, err := s.UpdateDataset(dataset, "", func(o *DatasetOptions) error { o.Description = "here"; return nil }); err != nil {
 		t.Fatal(err)
 	}
+	fillStreams(t, s)
 }
 
 // describe is everything a store holds, as text.
@@ -98,6 +99,7 @@ func describe(t *testing.T, s *Store) string {
 						fmt.Fprintf(&out, "  rows from %d: %s\n", part.First, toJSON(t, part.Batch))
 					}
 				}
+				describeStreams(t, &out, tab)
 			}
 		}
 	}

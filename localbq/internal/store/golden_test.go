@@ -76,6 +76,11 @@ func writeGolden(t *testing.T, golden string) {
 		t.Fatal(err)
 	}
 	mutate(t, changed, mutation{2, "two", "B"}, mutation{3, "", "B"})
+	stream = makeStream(t, tab, Buffered)
+	appendTo(t, stream, 0, 4)
+	if _, err := stream.Flush(1, nil); err != nil {
+		t.Fatal(err)
+	}
 	text := describe(t, s)
 	abandon(t, s)
 	if err := os.RemoveAll(golden); err != nil {
@@ -117,6 +122,8 @@ func goldenChanges(t *testing.T, s *Store) {
 // FuzzRows shows that no bytes of a frame make the replay of rows panic.
 func FuzzRows(f *testing.F) {
 	r := rowsRecord{instance: 1, version: 2, count: 3, note: []byte("note"), batches: appendBatch(nil, numbered(0, 3)), batchCount: 1}
+	f.Add(r.append(nil))
+	r.stream, r.offset = 4, 5
 	f.Add(r.append(nil))
 	f.Fuzz(func(t *testing.T, payload []byte) {
 		r, err := parseRows(payload)
