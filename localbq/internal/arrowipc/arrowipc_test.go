@@ -143,6 +143,17 @@ func TestBatchRefusals(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	})
+	t.Run("a window of a gigabyte", func(t *testing.T) {
+		b := batchMessage(t, record(t, sample, sampleRows), ipc.WithZstd())
+		at := strings.Index(string(b), "\x28\xb5\x2f\xfd")
+		if at < 0 {
+			t.Fatal("no ZSTD frame")
+		}
+		b[at+4], b[at+5] = 0, 20<<3 // a frame with a window of 2 to the power of 10+20
+		if _, err := arrowipc.Decode(b, s); err == nil || !strings.Contains(err.Error(), "window of 1073741824 bytes") {
+			t.Errorf("got %v", err)
+		}
+	})
 	t.Run("compressed buffers that are none", func(t *testing.T) {
 		for _, option := range []ipc.Option{ipc.WithLZ4(), ipc.WithZstd()} {
 			b := batchMessage(t, record(t, sample, sampleRows), option)

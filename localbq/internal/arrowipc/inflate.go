@@ -52,7 +52,8 @@ func (f *inflater) buffer(b []byte) ([]byte, error) {
 }
 
 var zstds = sync.Pool{New: func() any {
-	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true)) // no goroutines with 1
+	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), // no goroutines with 1
+		zstd.WithDecoderMaxMemory(maxInflated), zstd.WithDecoderMaxWindow(maxInflated))
 	if err != nil {
 		panic(err) // only of options
 	}
@@ -63,6 +64,9 @@ var zstds = sync.Pool{New: func() any {
 func (f *inflater) read(b []byte, length int64) ([]byte, error) {
 	var from io.Reader = lz4.NewReader(bytes.NewReader(b))
 	if f.codec == codecZstd {
+		if err := checkWindow(b, length); err != nil {
+			return nil, err
+		}
 		d := zstds.Get().(*zstd.Decoder)
 		defer zstds.Put(d)
 		if err := d.Reset(bytes.NewReader(b)); err != nil {
@@ -82,4 +86,19 @@ func (f *inflater) read(b []byte, length int64) ([]byte, error) {
 		return nil, errors.New("there is more")
 	}
 	return out.Bytes(), nil
+}
+
+// ordinaryWindow is the window that every decoder is to support (RFC 8878, section 3.1.1.1.2), and the largest that writers of
+// the usual levels ask for. Its memory is taken before any byte is there.
+const ordinaryWindow = 8 << 20
+
+func checkWindow(b []byte, length int64) error {
+	var h zstd.Header
+	if err := h.Decode(b); err != nil {
+		return err
+	}
+	if most := uint64(max(length, ordinaryWindow)); h.WindowSize > most {
+		return fmt.Errorf("the frame asks for a window of %d bytes, at most %d are allowed", h.WindowSize, most)
+	}
+	return nil
 }
