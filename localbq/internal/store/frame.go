@@ -18,6 +18,8 @@ const (
 	headerBytes = 8
 	// maxFrame is far above what a request can make, and keeps a damaged length from asking for memory.
 	maxFrame = 1 << 30
+	// maxWrite is the most bytes of rows in one frame, which leaves room for what stands beside them.
+	maxWrite = maxFrame - 64<<20
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)

@@ -170,6 +170,9 @@ func (t *Table) Write(r Rows) (Written, error) {
 		for _, b := range w.Batches {
 			w.encoded = appendBatch(w.encoded, b)
 		}
+		if len(w.encoded) > maxWrite {
+			return Written{}, refusal.New(refusal.NotImplemented, "local BigQuery does not implement writes of more than %d bytes at once to a folder: the rows for table %s take %d", maxWrite, t.ref, len(w.encoded))
+		}
 	}
 	commit := t.store.commitRows
 	if r.Remove != nil {
