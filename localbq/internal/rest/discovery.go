@@ -109,6 +109,9 @@ type describer struct{ schemas map[string]any }
 func (d *describer) resources(methods []served) map[string]any {
 	collections := map[string]map[string]any{}
 	for _, m := range methods {
+		if strings.HasPrefix(m.path, "/upload/") {
+			continue // the same method by another path, which mediaUpload names
+		}
 		collection, verb, _ := strings.Cut(m.name, ".")
 		if collections[collection] == nil {
 			collections[collection] = map[string]any{}

@@ -46,6 +46,12 @@ func TestDiscovery(t *testing.T) {
 			t.Errorf("%d methods", n)
 		}
 	})
+	t.Run("jobs are inserted by one path, files by another", func(t *testing.T) {
+		m := d.at("resources", "jobs", "methods", "insert").(map[string]any)
+		if m["path"] != "projects/{+projectId}/jobs" || m["httpMethod"] != "POST" || m["mediaUpload"] == nil {
+			t.Errorf("jobs.insert: %s", compact(t, m))
+		}
+	})
 	t.Run("every reference is there", func(t *testing.T) {
 		schemas := d.at("schemas").(map[string]any)
 		for rest := d.raw; ; {
