@@ -21,6 +21,11 @@ type medium interface {
 	// saveObject makes an object exist, durably; its bytes have been synced.
 	saveObject(*Object) error
 	removeObject(*Object) error
+	saveUpload(*session) error
+	// removeUpload forgets an upload, which need not be there; its bytes stay.
+	removeUpload(id string) error
+	// saveFloor keeps a number that no generation to come may be below.
+	saveFloor(generation int64) error
 }
 
 // data is bytes that grow at the end until they are published.
@@ -73,6 +78,9 @@ func (*memory) saveBucket(*Bucket) error   { return nil }
 func (*memory) removeBucket(string) error  { return nil }
 func (*memory) saveObject(*Object) error   { return nil }
 func (*memory) removeObject(*Object) error { return nil }
+func (*memory) saveUpload(*session) error  { return nil }
+func (*memory) removeUpload(string) error  { return nil }
+func (*memory) saveFloor(int64) error      { return nil }
 
 // memoryData is written by one goroutine, and read by others only once it has been published.
 type memoryData struct {

@@ -40,6 +40,11 @@ type Attributes struct {
 	Metadata           map[string]string `json:"metadata,omitempty"`
 }
 
+func (a *Attributes) empty() bool {
+	return a.ContentType == "" && a.ContentEncoding == "" && a.ContentDisposition == "" && a.ContentLanguage == "" &&
+		a.CacheControl == "" && a.StorageClass == "" && a.CustomTime.IsZero() && a.Metadata == nil
+}
+
 // clone shares nothing that can be changed.
 func (o *Object) clone() Object {
 	c := *o

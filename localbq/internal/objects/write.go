@@ -1,6 +1,7 @@
 package objects
 
 import (
+	"cmp"
 	"context"
 	"crypto/md5"
 	"errors"
@@ -98,10 +99,23 @@ func (d *Draft) publish(declared Declared) (Object, error) {
 	if err := declared.check(o); err != nil {
 		return Object{}, err
 	}
+	if o.Components > 0 {
+		o.MD5 = nil // as the service has it (Cloud Storage documentation, "Composite objects")
+	}
 	if err := d.data.sync(); err != nil {
 		return Object{}, err
 	}
-	return d.store.publish(o, d.cond)
+	return d.store.publishDraft(o, d.cond)
+}
+
+func (s *Store) publishDraft(o *Object, c Conditions) (Object, error) {
+	s.mu.Lock()
+	published, err := s.publish(o, c)
+	s.mu.Unlock()
+	if err == nil {
+		s.aging(&published)
+	}
+	return published, err
 }
 
 func (d Declared) check(o *Object) error {
@@ -124,13 +138,13 @@ func (d *Draft) Discard() error {
 }
 
 func (d *Draft) discard() error {
-	return errors.Join(d.data.Close(), d.store.medium.drop(d.data.name()))
+	err := d.data.Close()
+	d.store.drop(d.data.name())
+	return err
 }
 
-// publish gives an object its generation and makes it the one of its name.
+// publish gives an object its generation and makes it the one of its name; s.mu is held.
 func (s *Store) publish(o *Object, c Conditions) (Object, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	b, err := s.bucket(o.Bucket)
 	if err == nil {
 		err = c.check(b.get(o.Name))
@@ -141,16 +155,14 @@ func (s *Store) publish(o *Object, c Conditions) (Object, error) {
 	o.Generation, o.Metageneration = s.generation(), 1
 	o.Created = s.now()
 	o.Updated = o.Created
-	if o.StorageClass == "" {
-		o.StorageClass = b.StorageClass
-	}
+	o.StorageClass = cmp.Or(o.StorageClass, b.StorageClass)
 	if err := s.medium.saveObject(o); err != nil {
 		return Object{}, err
 	}
 	if replaced := b.put(o); replaced != nil {
-		err = s.medium.drop(replaced.data)
+		s.drop(replaced.data)
 	}
-	return o.clone(), err
+	return o.clone(), nil
 }
 
 // Create begins an object. Closing the writer publishes it; once ctx is done nothing is published and Close returns its cause.
