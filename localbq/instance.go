@@ -37,21 +37,22 @@ type Instance struct {
 	faults  *fault.Rules
 	conns   fault.Connections
 	rest    *http.Server
+	gcs     *http.Server
 	grpc    *grpc.Server
 	// certificates are gRPC's; nil where it is in clear text.
 	certificates *certificates
 	// expire ends a read session before its time.
 	expire func(session string) error
-	// services are what the two servers serve, closed behind them.
+	// services are what the servers serve, closed behind them.
 	services []func() error
 
-	handling sync.RWMutex // held for reading by each REST call; guards shut
-	shut     bool         // REST calls are not let in any more
+	handling sync.RWMutex // held for reading by each call over HTTP; guards shut
+	shut     bool         // calls over HTTP are not let in any more
 
-	restAddr, grpcAddr string
-	serving            sync.WaitGroup // the two accept loops, ended by stop
-	closing            sync.Once
-	closed             error
+	restAddr, grpcAddr, gcsAddr string
+	serving                     sync.WaitGroup // the accept loops, ended by stop
+	closing                     sync.Once
+	closed                      error
 }
 
 // Start starts an instance; Close ends it. ctx bounds the start, not the instance's life.
@@ -61,7 +62,7 @@ func Start(ctx context.Context, c Config) (*Instance, error) {
 	if err := i.start(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("local BigQuery: %w", err), i.Close())
 	}
-	c.Logger.Info("local BigQuery serves", "rest", i.restAddr, "grpc", i.grpcAddr, "seed", c.Seed)
+	c.Logger.Info("local BigQuery serves", "rest", i.restAddr, "grpc", i.grpcAddr, "gcs", i.gcsAddr, "seed", c.Seed)
 	return i, nil
 }
 
@@ -114,8 +115,17 @@ func (i *Instance) open() error {
 	if r := i.store.Recovery(); r.Changes > 0 || r.CutBytes > 0 {
 		c.Logger.Info("local BigQuery replayed its log", "folder", c.Dir, "changes", r.Changes, "rows", r.Rows, "cutBytes", r.CutBytes)
 	}
-	i.objects, err = objects.New(objects.Options{Clock: c.Clock})
+	i.objects, err = i.openObjects()
 	return err
+}
+
+// openObjects opens the buckets, in the folder if there is one, which the store has to itself by now.
+func (i *Instance) openObjects() (*objects.Store, error) {
+	o := objects.Options{Clock: i.config.Clock, Force: i.config.Sync != SyncNone, Logger: i.config.Logger}
+	if i.config.Dir != "" {
+		o.Dir = filepath.Join(i.config.Dir, "storage")
+	}
+	return objects.New(o)
 }
 
 // openAudit opens the audit log, in the folder if there is one.
@@ -139,7 +149,7 @@ func (i *Instance) recovered(note []byte, t *store.Table, w store.Written) error
 	return nil
 }
 
-// serve opens both listeners and answers on them.
+// serve opens the listeners and answers on them.
 func (i *Instance) serve(ctx context.Context) error {
 	if i.config.SinglePort {
 		return i.singlePort(ctx)
@@ -155,9 +165,16 @@ func (i *Instance) serve(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(fmt.Errorf("gRPC: %w", err), restListener.Close())
 	}
-	i.restAddr, i.grpcAddr = restListener.Addr().String(), grpcListener.Addr().String()
-	i.rest, i.grpc = i.newREST(), i.newGRPC()
+	gcsListener, err := i.listen(ctx, i.config.GCSAddr)
+	if err != nil {
+		return errors.Join(fmt.Errorf("Cloud Storage: %w", err), restListener.Close(), grpcListener.Close())
+	}
+	i.restAddr, i.grpcAddr, i.gcsAddr = restListener.Addr().String(), grpcListener.Addr().String(), gcsListener.Addr().String()
+	i.rest, i.grpc, i.gcs = i.newREST(), i.newGRPC(), i.newGCS()
 	i.serving.Go(func() { i.report("REST", i.rest.Serve(i.conns.Watch(restListener)), http.ErrServerClosed) })
+	i.serving.Go(func() {
+		i.report("Cloud Storage", i.gcs.Serve(i.conns.Watch(gcsListener)), http.ErrServerClosed)
+	})
 	i.serving.Go(func() { i.report("gRPC", i.grpc.Serve(i.conns.Watch(grpcListener)), grpc.ErrServerStopped) })
 	return nil
 }
@@ -188,6 +205,9 @@ func (i *Instance) REST() string { return i.restAddr }
 // GRPC is the address of the Storage Write and Storage Read APIs, host:port.
 func (i *Instance) GRPC() string { return i.grpcAddr }
 
+// GCS is the address of Cloud Storage, host:port: what clients take as STORAGE_EMULATOR_HOST.
+func (i *Instance) GCS() string { return i.gcsAddr }
+
 // Project is the project that completes short table names.
 func (i *Instance) Project() string { return i.config.Project }
 
@@ -200,6 +220,11 @@ func (i *Instance) Clock() Clock { return i.config.Clock }
 // ClientOptions point a client of the REST API at the instance.
 func (i *Instance) ClientOptions() []option.ClientOption {
 	return []option.ClientOption{option.WithEndpoint("http://" + i.restAddr), option.WithoutAuthentication()}
+}
+
+// GCSClientOptions point a client of Cloud Storage at the instance.
+func (i *Instance) GCSClientOptions() []option.ClientOption {
+	return []option.ClientOption{option.WithEndpoint("http://" + i.gcsAddr + "/storage/v1/"), option.WithoutAuthentication()}
 }
 
 // GRPCClientOptions point a client of the Storage Write or Storage Read API at the instance, managedwriter included.
@@ -255,7 +280,7 @@ func (i *Instance) close() error {
 		i.faults.Close() // what rules hold goes on, and is answered by a closed connection
 	}
 	if i.grpc != nil {
-		errs = append(errs, i.rest.Close())
+		errs = append(errs, i.rest.Close(), i.gcs.Close())
 		i.handling.Lock() // waits for the calls that are in
 		i.shut = true
 		i.handling.Unlock()

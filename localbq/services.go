@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/reflection"
 
+	"github.com/millrace-dev/millrace/localbq/internal/gcs"
 	"github.com/millrace-dev/millrace/localbq/internal/readapi"
 	"github.com/millrace-dev/millrace/localbq/internal/rest"
 	"github.com/millrace-dev/millrace/localbq/internal/watch"
@@ -44,6 +45,12 @@ func (i *Instance) newREST() *http.Server {
 	mux.Handle("/", face)
 	mux.Handle("/local/v1/", i.newAdmin())
 	return &http.Server{Handler: i.whileOpen(mux), Protocols: protocols, ReadHeaderTimeout: 30 * time.Second}
+}
+
+// newGCS is what answers as Cloud Storage. Its clients speak HTTP/1.1 where there is no TLS.
+func (i *Instance) newGCS() *http.Server {
+	face := gcs.New(gcs.Deps{Objects: i.objects, Watch: i.watch().GCS()})
+	return &http.Server{Handler: i.whileOpen(face), ReadHeaderTimeout: 30 * time.Second}
 }
 
 // whileOpen keeps calls out once the instance closes, and lets close wait for those that are in: http.Server.Close does not.

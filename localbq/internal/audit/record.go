@@ -42,6 +42,7 @@ type Record struct {
 	Request Digest `json:"request,omitempty"`
 	Table   string `json:"table,omitempty"` // projects/p/datasets/d/tables/t
 	Stream  string `json:"stream,omitempty"`
+	Object  string `json:"object,omitempty"` // gs://bucket/object
 	// Instance tells tables of one name apart.
 	Instance int64  `json:"instance,omitempty"`
 	Offset   *int64 `json:"offset,omitempty"` // as asked for

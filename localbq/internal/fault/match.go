@@ -8,6 +8,7 @@ func (m *Match) agrees(c Call) bool {
 		(m.Method == "" || m.Method == c.Method) &&
 		(m.Table == "" || sameTable(m.Table, c.Table)) &&
 		(m.Stream == "" || m.Stream == c.Stream) &&
+		(m.Object == "" || m.Object == c.Object) &&
 		(m.StreamKind == "" || m.StreamKind == c.StreamKind) &&
 		(m.Principal == "" || m.Principal == c.Principal) &&
 		(m.TraceID == "" || m.TraceID == c.TraceID) &&

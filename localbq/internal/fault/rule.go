@@ -35,9 +35,9 @@ type Rule struct {
 
 // Match picks calls. Empty fields match everything; all others must agree.
 type Match struct {
-	// Service is "write", "read" or "rest".
+	// Service is "write", "read", "rest" or "gcs".
 	Service string `json:"service,omitempty"`
-	// Method is as in AppendRows, CreateReadSession, tables.insert.
+	// Method is as in AppendRows, CreateReadSession, tables.insert, objects.insert, gcs.upload.chunk.
 	Method string `json:"method,omitempty"`
 	// Table is "project.dataset.table", "dataset.table" or "projects/p/datasets/d/tables/t".
 	Table string `json:"table,omitempty"`
@@ -45,7 +45,9 @@ type Match struct {
 	// for BatchCommitWriteStreams.
 	StreamKind string `json:"streamKind,omitempty"`
 	// Stream is a stream's full name.
-	Stream    string `json:"stream,omitempty"`
+	Stream string `json:"stream,omitempty"`
+	// Object is "gs://bucket/object".
+	Object    string `json:"object,omitempty"`
 	Principal string `json:"principal,omitempty"`
 	TraceID   string `json:"traceId,omitempty"`
 	// MinRows and MaxRows bound the rows of an append; 0 is no bound.
@@ -63,7 +65,7 @@ type Match struct {
 
 // Action is what happens. Delays and holds come first, then the connection is reset or the answer replaced.
 type Action struct {
-	// Status answers with a gRPC status in place of the ordinary answer; HTTP does so for REST calls.
+	// Status answers with a gRPC status in place of the ordinary answer; HTTP does so for REST and Cloud Storage calls.
 	Status *Status `json:"status,omitempty"`
 	HTTP   *HTTP   `json:"http,omitempty"`
 	// Delay holds the call for a time of the service's clock.
@@ -115,7 +117,7 @@ type RowError struct {
 	Message string `json:"message"`
 }
 
-// HTTP is a REST answer.
+// HTTP is a REST or a Cloud Storage answer.
 type HTTP struct {
 	Code    int    `json:"code"`
 	Reason  string `json:"reason"`

@@ -19,6 +19,7 @@ type Call struct {
 	Service, Method string
 	Table           string // "projects/p/datasets/d/tables/t"; "" where the call has none
 	Stream          string
+	Object          string // "gs://bucket/object"; "" where the call has none
 	StreamKind      string
 	Principal       string
 	TraceID         string

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/millrace-dev/millrace/localbq/internal/mask"
 	"github.com/millrace-dev/millrace/localbq/internal/query"
 	"github.com/millrace-dev/millrace/localbq/internal/refusal"
 )
@@ -64,11 +65,11 @@ func matches(header, etag string) bool {
 // shape applies the fields parameter and pretty printing, which is off unless asked for.
 func (c *call) shape(body []byte) ([]byte, error) {
 	if fields := c.param("fields"); fields != "" {
-		mask, err := parseMask(fields)
+		wanted, err := mask.Parse(fields)
 		if err != nil {
 			return nil, err
 		}
-		if body, err = mask.apply(body); err != nil {
+		if body, err = wanted.Apply(body); err != nil {
 			return nil, err
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/millrace-dev/millrace/localbq/internal/mask"
 	"github.com/millrace-dev/millrace/localbq/internal/schema"
 )
 
@@ -34,10 +35,10 @@ func TestMask(t *testing.T) {
 		"a//b":                          "Invalid field selection /b",
 		strings.Repeat("a/", 200) + "a": "Invalid field selection " + strings.Repeat("a/", 100) + "a",
 	} {
-		m, err := parseMask(fields)
+		m, err := mask.Parse(fields)
 		got := []byte{}
 		if err == nil {
-			got, err = m.apply([]byte(body))
+			got, err = m.Apply([]byte(body))
 		}
 		if err != nil {
 			got = []byte(err.Error())

@@ -118,7 +118,9 @@ var createdKinds = map[storagepb.WriteStream_Type]string{
 }
 
 func (w *Watch) begin(c fault.Call) *audit.Event {
-	return w.Audit.Begin(audit.Record{RPC: c.Method, Conn: c.Remote, Principal: c.Principal, Table: c.Table, Stream: c.Stream})
+	return w.Audit.Begin(audit.Record{
+		RPC: c.Method, Conn: c.Remote, Principal: c.Principal, Table: c.Table, Stream: c.Stream, Object: c.Object,
+	})
 }
 
 // Unary watches calls of one answer.

@@ -1,4 +1,5 @@
-package rest
+// Package mask is partial answers: the fields parameter that Google's JSON APIs have.
+package mask
 
 import (
 	"encoding/json"
@@ -7,13 +8,13 @@ import (
 	"github.com/millrace-dev/millrace/localbq/internal/refusal"
 )
 
-// mask is a parsed fields parameter: a,b/c,d(e,f/g),* names what of an answer is wanted. A nil mask wants everything.
-type mask map[string]mask
+// Mask is a parsed fields parameter: a,b/c,d(e,f/g),* names what of an answer is wanted. A nil mask wants everything.
+type Mask map[string]Mask
 
-// parseMask reads a fields parameter (Google API documentation, "Partial response").
-func parseMask(text string) (mask, error) {
-	p := maskParser{rest: text}
-	m := mask{}
+// Parse reads a fields parameter (Google API documentation, "Partial response").
+func Parse(text string) (Mask, error) {
+	p := parser{rest: text}
+	m := Mask{}
 	err := p.list(m)
 	if err == nil && p.rest != "" {
 		err = p.fault()
@@ -21,16 +22,16 @@ func parseMask(text string) (mask, error) {
 	return m, err
 }
 
-type maskParser struct {
+type parser struct {
 	rest  string
 	depth int
 }
 
-func (p *maskParser) fault() error {
+func (p *parser) fault() error {
 	return &refusal.Error{Reason: refusal.Invalid, Location: "fields", Message: "Invalid field selection " + p.rest}
 }
 
-func (p *maskParser) take(c byte) bool {
+func (p *parser) take(c byte) bool {
 	if p.rest == "" || p.rest[0] != c {
 		return false
 	}
@@ -38,7 +39,7 @@ func (p *maskParser) take(c byte) bool {
 	return true
 }
 
-func (p *maskParser) list(m mask) error {
+func (p *parser) list(m Mask) error {
 	for {
 		if err := p.path(m); err != nil {
 			return err
@@ -50,7 +51,7 @@ func (p *maskParser) list(m mask) error {
 }
 
 // path reads a, a/b or a(…) into m.
-func (p *maskParser) path(m mask) (err error) {
+func (p *parser) path(m Mask) (err error) {
 	n := strings.IndexAny(p.rest, "/(),")
 	if n < 0 {
 		n = len(p.rest)
@@ -64,7 +65,7 @@ func (p *maskParser) path(m mask) (err error) {
 	inner, known := m[name]
 	whole := known && inner == nil
 	if inner == nil {
-		inner = mask{}
+		inner = Mask{}
 	}
 	switch {
 	case p.take('/'):
@@ -83,8 +84,8 @@ func (p *maskParser) path(m mask) (err error) {
 	return err
 }
 
-// apply keeps of a JSON text what the mask wants. Parts that are wanted whole are not parsed.
-func (m mask) apply(body []byte) ([]byte, error) {
+// Apply keeps of a JSON text what the mask wants. Parts that are wanted whole are not parsed.
+func (m Mask) Apply(body []byte) ([]byte, error) {
 	if m == nil {
 		return body, nil
 	}
@@ -96,7 +97,7 @@ func (m mask) apply(body []byte) ([]byte, error) {
 		}
 		for i := range list {
 			var err error
-			if list[i], err = m.apply(list[i]); err != nil {
+			if list[i], err = m.Apply(list[i]); err != nil {
 				return nil, err
 			}
 		}
@@ -115,7 +116,7 @@ func (m mask) apply(body []byte) ([]byte, error) {
 				}
 			}
 			var err error
-			if kept[name], err = sub.apply(value); err != nil {
+			if kept[name], err = sub.Apply(value); err != nil {
 				return nil, err
 			}
 		}

@@ -1,0 +1,156 @@
+package gcs
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/millrace-dev/millrace/localbq/internal/objects"
+	"github.com/millrace-dev/millrace/localbq/internal/refusal"
+)
+
+// handler answers one method.
+type handler func(*call) (answer, error)
+
+// call is one request being answered.
+type call struct {
+	method             string // objects.insert
+	w                  http.ResponseWriter
+	r                  *http.Request
+	bucket, object     string
+	toBucket, toObject string // of a rewrite
+	xml                bool   // errors are XML
+}
+
+// maxJSONBytes bounds the JSON of a request. The largest there is is an object's custom metadata, which the service takes 8 KiB
+// of.
+const maxJSONBytes = 1 << 20
+
+// body reads the request's JSON into v.
+func (c *call) body(v any) error { return readJSON(c.r.Body, v) }
+
+func readJSON(in io.Reader, v any) error {
+	raw, err := io.ReadAll(io.LimitReader(in, maxJSONBytes+1))
+	switch {
+	case err != nil:
+		return fmt.Errorf("%w: %w", objects.Broken, err)
+	case len(raw) > maxJSONBytes:
+		return refusal.New(refusal.Invalid, "Metadata part is too large.")
+	case len(strings.TrimSpace(string(raw))) == 0:
+		return nil
+	}
+	if err := json.Unmarshal(raw, v); err != nil {
+		return refusal.New("parseError", "Parse Error: %v", err)
+	}
+	return nil
+}
+
+// Query parameters.
+
+func (c *call) param(name string) string { return c.r.URL.Query().Get(name) }
+
+// number reads a parameter; nil where it is absent.
+func (c *call) number(name string) (*int64, error) {
+	text := c.param(name)
+	if text == "" {
+		return nil, nil
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 0 {
+		return nil, &refusal.Error{Reason: refusal.Invalid, Location: name, Message: fmt.Sprintf("Invalid value for %s: %q: expected a number from 0", name, text)}
+	}
+	return &n, nil
+}
+
+// generation is the generation asked for, 0 for the one that is there.
+func (c *call) generation(name string) (int64, error) {
+	n, err := c.number(name)
+	if n == nil {
+		return 0, err
+	}
+	if *n == 0 {
+		return 0, &refusal.Error{Reason: refusal.Invalid, Location: name, Message: "Invalid value for " + name + ": 0 is no generation"}
+	}
+	return *n, nil
+}
+
+// conditions reads the preconditions with a name such as "if" or "ifSource" before it.
+func (c *call) conditions(prefix string) (out objects.Conditions, err error) {
+	for name, to := range map[string]**int64{
+		"GenerationMatch": &out.Generation, "GenerationNotMatch": &out.NotGeneration,
+		"MetagenerationMatch": &out.Metageneration, "MetagenerationNotMatch": &out.NotMetageneration,
+	} {
+		if *to, err = c.number(prefix + name); err != nil {
+			return out, err
+		}
+	}
+	return out, nil
+}
+
+// everywhere are parameters that every method takes, and that change no result here.
+var everywhere = fields("alt fields key quotaUser userIp prettyPrint oauth_token access_token callback userProject projection " +
+	"predefinedAcl predefinedDefaultObjectAcl destinationPredefinedAcl $.xgafv upload_protocol provisionalUserProject")
+
+const (
+	ifMatches       = " ifGenerationMatch ifGenerationNotMatch ifMetagenerationMatch ifMetagenerationNotMatch"
+	ifSourceMatches = " ifSourceGenerationMatch ifSourceGenerationNotMatch ifSourceMetagenerationMatch ifSourceMetagenerationNotMatch"
+)
+
+// parameters are those that a method reads.
+var parameters = map[string]map[string]bool{
+	"buckets.list":   fields("project prefix maxResults pageToken returnPartialSuccess"),
+	"buckets.insert": fields("project"),
+	"buckets.get":    fields("ifMetagenerationMatch ifMetagenerationNotMatch"),
+	"buckets.delete": fields("ifMetagenerationMatch ifMetagenerationNotMatch"),
+	"objects.list":   fields("prefix delimiter startOffset endOffset maxResults pageToken versions"),
+	"objects.get":    fields("generation" + ifMatches),
+	"gcs.download":   fields("generation" + ifMatches),
+	"objects.delete": fields("generation" + ifMatches),
+	"objects.patch":  fields("generation" + ifMatches),
+	// Bytes are moved at once, so a bound on how many are has nothing to bound.
+	"objects.rewrite":   fields("sourceGeneration maxBytesRewrittenPerCall" + ifMatches + ifSourceMatches),
+	"objects.compose":   fields("ifGenerationMatch ifMetagenerationMatch"),
+	"objects.insert":    fields("name uploadType contentEncoding" + ifMatches),
+	"gcs.upload.start":  fields("name uploadType contentEncoding" + ifMatches),
+	"gcs.upload.chunk":  fields("name uploadType upload_id contentEncoding" + ifMatches),
+	"gcs.upload.status": fields("name uploadType upload_id contentEncoding" + ifMatches),
+	"gcs.upload.cancel": fields("name uploadType upload_id contentEncoding" + ifMatches),
+	"batch":             fields(""),
+}
+
+func fields(names string) map[string]bool {
+	out := map[string]bool{}
+	for _, name := range strings.Fields(names) {
+		out[name] = true
+	}
+	return out
+}
+
+// known refuses parameters and headers that would change the result and are not read. The official Go client sends many
+// parameters with the value that says nothing.
+func (c *call) known() error {
+	for name := range c.r.URL.Query() {
+		if value := c.param(name); value != "" && value != "false" && !everywhere[name] && !parameters[c.method][name] {
+			return c.unsupported("parameter " + name)
+		}
+	}
+	for name := range c.r.Header {
+		if strings.HasPrefix(name, "X-Goog-Encryption-") || strings.HasPrefix(name, "X-Goog-Copy-Source-Encryption-") {
+			return c.unsupported("header " + name)
+		}
+	}
+	read := c.method == "objects.get" || c.method == "gcs.download"
+	for _, name := range []string{"If-Match", "If-None-Match"} {
+		if c.r.Header.Get(name) != "" && !read {
+			return c.unsupported("header " + name)
+		}
+	}
+	return nil
+}
+
+func (c *call) unsupported(what string) error {
+	return refusal.New(refusal.NotImplemented, "local Cloud Storage does not implement %s of %s", what, c.method)
+}

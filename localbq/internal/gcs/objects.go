@@ -1,0 +1,157 @@
+package gcs
+
+import (
+	"encoding/json"
+	"strconv"
+
+	"github.com/millrace-dev/millrace/localbq/internal/objects"
+	"github.com/millrace-dev/millrace/localbq/internal/refusal"
+)
+
+func (s *Server) getObject(c *call) (answer, error) {
+	generation, err := c.generation("generation")
+	if err != nil {
+		return nil, err
+	}
+	conditions, err := c.conditions("if")
+	if err != nil {
+		return nil, err
+	}
+	o, err := s.Objects.Get(c.bucket, c.object, generation, conditions)
+	if err == nil {
+		err = c.tags(&o)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return resource{c.objectResource(&o)}, nil
+}
+
+// tags holds a read to If-Match and If-None-Match.
+func (c *call) tags(o *objects.Object) error {
+	tag := objectTag(o)
+	is := func(header string) bool { return header == "*" || header == tag || header == strconv.Quote(tag) }
+	if match := c.r.Header.Get("If-Match"); match != "" && !is(match) {
+		return &refusal.Error{Reason: refusal.ConditionNotMet, Location: "If-Match", Message: "Precondition Failed"}
+	}
+	if none := c.r.Header.Get("If-None-Match"); none != "" && is(none) {
+		return &refusal.Error{Reason: refusal.ConditionNotMet, Location: "ifNotMatch", Message: "Not Modified"}
+	}
+	return nil
+}
+
+func (s *Server) deleteObject(c *call) (answer, error) {
+	generation, err := c.generation("generation")
+	if err != nil {
+		return nil, err
+	}
+	conditions, err := c.conditions("if")
+	if err != nil {
+		return nil, err
+	}
+	return noContent, s.Objects.Delete(c.bucket, c.object, generation, conditions)
+}
+
+func (s *Server) listObjects(c *call) (answer, error) {
+	limit, err := c.number("maxResults")
+	if err != nil {
+		return nil, err
+	}
+	q := objects.Query{
+		Prefix: c.param("prefix"), Delimiter: c.param("delimiter"), StartOffset: c.param("startOffset"),
+		EndOffset: c.param("endOffset"), PageToken: c.param("pageToken"),
+	}
+	if limit != nil {
+		q.MaxResults = int(min(*limit, 1<<30))
+	}
+	page, err := s.Objects.Page(c.bucket, q)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]any{"kind": "storage#objects"}
+	if len(page.Objects) > 0 {
+		items := make([]any, len(page.Objects))
+		for i := range page.Objects {
+			items[i] = c.objectResource(&page.Objects[i])
+		}
+		out["items"] = items
+	}
+	if len(page.Prefixes) > 0 {
+		out["prefixes"] = page.Prefixes
+	}
+	if page.Next != "" {
+		out["nextPageToken"] = page.Next
+	}
+	return resource{out}, nil
+}
+
+// patchable are the keys that a patch may change.
+var patchable = fields("contentType contentEncoding contentDisposition contentLanguage cacheControl customTime metadata")
+
+// patchObject changes the attributes that are named; null removes one, and within metadata a key.
+func (s *Server) patchObject(c *call) (answer, error) {
+	generation, err := c.generation("generation")
+	if err != nil {
+		return nil, err
+	}
+	conditions, err := c.conditions("if")
+	if err != nil {
+		return nil, err
+	}
+	var raw map[string]json.RawMessage
+	if err := c.body(&raw); err != nil {
+		return nil, err
+	}
+	if err := onlyKeys(raw, "object", objectKeys); err != nil {
+		return nil, err
+	}
+	o, err := s.Objects.Patch(c.bucket, c.object, generation, conditions, func(a *objects.Attributes) error { return patch(a, raw) })
+	if err != nil {
+		return nil, err
+	}
+	return resource{c.objectResource(&o)}, nil
+}
+
+func patch(a *objects.Attributes, raw map[string]json.RawMessage) error {
+	for key, value := range raw {
+		if !patchable[key] {
+			continue
+		}
+		if err := patchField(a, key, value); err != nil {
+			return refusal.New(refusal.Invalid, "Invalid argument: %s: %v", key, err)
+		}
+	}
+	return nil
+}
+
+func patchField(a *objects.Attributes, key string, value json.RawMessage) error {
+	texts := map[string]*string{
+		"contentType": &a.ContentType, "contentEncoding": &a.ContentEncoding, "contentDisposition": &a.ContentDisposition,
+		"contentLanguage": &a.ContentLanguage, "cacheControl": &a.CacheControl,
+	}
+	if text := texts[key]; text != nil {
+		*text = ""
+		return json.Unmarshal(value, text)
+	}
+	if key == "customTime" {
+		return json.Unmarshal(value, &a.CustomTime)
+	}
+	var changes map[string]*string
+	if err := json.Unmarshal(value, &changes); err != nil {
+		return err
+	}
+	if changes == nil {
+		a.Metadata = nil
+	}
+	for name, text := range changes {
+		if text == nil {
+			delete(a.Metadata, name)
+			continue
+		}
+		if a.Metadata == nil {
+			a.Metadata = map[string]string{}
+		}
+		a.Metadata[name] = *text
+	}
+	return nil
+}
