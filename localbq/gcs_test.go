@@ -251,14 +251,14 @@ func TestStorageClient(t *testing.T) {
 		}
 		wrong := gcs.Conditions{GenerationMatch: attrs.Generation + 1}
 		for what, err := range map[string]error{
-			"delete": o.If(wrong).Delete(ctx),
-			"patch":  second(o.If(wrong).Update(ctx, gcs.ObjectAttrsToUpdate{ContentType: "x/y"})),
-			"copy":   second(o.If(wrong).CopierFrom(lake.Object("here")).Run(ctx)),
-			"source": second(lake.Object("copy").CopierFrom(o.If(wrong)).Run(ctx)),
+			"delete":  o.If(wrong).Delete(ctx),
+			"patch":   second(o.If(wrong).Update(ctx, gcs.ObjectAttrsToUpdate{ContentType: "x/y"})),
+			"copy":    second(o.If(wrong).CopierFrom(lake.Object("here")).Run(ctx)),
+			"source":  second(lake.Object("copy").CopierFrom(o.If(wrong)).Run(ctx)),
 			"compose": second(o.If(wrong).ComposerFrom(lake.Object("here")).Run(ctx)),
-			"get":    second(o.If(wrong).Attrs(ctx)),
-			"read":   second(o.If(wrong).NewReader(ctx)),
-			"meta":   second(o.If(gcs.Conditions{MetagenerationMatch: 7}).Attrs(ctx)),
+			"get":     second(o.If(wrong).Attrs(ctx)),
+			"read":    second(o.If(wrong).NewReader(ctx)),
+			"meta":    second(o.If(gcs.Conditions{MetagenerationMatch: 7}).Attrs(ctx)),
 		} {
 			if httpCode(err) != 412 {
 				t.Errorf("%s: %v, want 412", what, err)
@@ -413,7 +413,7 @@ func TestStorageUploadsUnderFaults(t *testing.T) {
 		"a chunk is refused in passing": {chunk(localbq.Fault{Match: localbq.FaultMatch{Nth: 3},
 			Action: localbq.FaultAction{HTTP: &localbq.FaultHTTP{Code: 503, Reason: "backendError"}}})},
 		"a chunk never arrives": {chunk(localbq.Fault{Match: localbq.FaultMatch{Nth: 2}, Action: localbq.FaultAction{Reset: true}})},
-		"the start is lost": {{Match: localbq.FaultMatch{Service: "gcs", Method: "gcs.upload.start"}, Action: localbq.FaultAction{LoseAck: true}}},
+		"the start is lost":     {{Match: localbq.FaultMatch{Service: "gcs", Method: "gcs.upload.start"}, Action: localbq.FaultAction{LoseAck: true}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bq := start(t, localbq.Config{})
