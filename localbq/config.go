@@ -61,7 +61,7 @@ type Config struct {
 	// RESTAddr, GRPCAddr and GCSAddr are host:port; "" is 127.0.0.1:0, a free port. A host that is not the loopback interface
 	// opens the service to whoever can reach it, with no credential checked; that is logged as a warning.
 	RESTAddr, GRPCAddr, GCSAddr string
-	// SinglePort serves REST and gRPC both on RESTAddr, told apart by content type; GRPCAddr must be "".
+	// SinglePort serves everything on RESTAddr, told apart by content type and path; GRPCAddr and GCSAddr must be "".
 	SinglePort bool
 	// GRPCTLS serves gRPC over TLS, with a certificate of an authority that is made for the instance: Instance.Authority. Not
 	// with SinglePort.

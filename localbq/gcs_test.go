@@ -523,13 +523,13 @@ func TestStorageByTheClock(t *testing.T) {
 	})
 }
 
-// session is a resumable upload by hand.
-type session struct {
+// resumable is a resumable upload by hand.
+type resumable struct {
 	t   testing.TB
 	url string
 }
 
-func begin(t testing.TB, bq *localbq.Instance, name string) session {
+func begin(t testing.TB, bq *localbq.Instance, name string) resumable {
 	t.Helper()
 	r, err := http.Post("http://"+bq.GCS()+"/upload/storage/v1/b/lake/o?uploadType=resumable&name="+name, "application/json", nil)
 	if err != nil {
@@ -539,11 +539,11 @@ func begin(t testing.TB, bq *localbq.Instance, name string) session {
 	if r.StatusCode != 200 || r.Header.Get("Location") == "" {
 		t.Fatalf("start: %s, Location %q", r.Status, r.Header.Get("Location"))
 	}
-	return session{t, r.Header.Get("Location")}
+	return resumable{t, r.Header.Get("Location")}
 }
 
 // wants puts a body with a Content-Range and compares the answer's code and Range. It returns the body of the answer.
-func (s session) wants(span, body string, code int, persisted string) string {
+func (s resumable) wants(span, body string, code int, persisted string) string {
 	s.t.Helper()
 	q, err := http.NewRequest("PUT", s.url, strings.NewReader(body))
 	if err != nil {

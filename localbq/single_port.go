@@ -4,22 +4,23 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 )
 
 // singlePort serves everything on the REST address: calls of content type application/grpc are gRPC's, all others REST's.
 func (i *Instance) singlePort(ctx context.Context) error {
-	if i.config.GRPCAddr != "" || i.config.GRPCTLS {
-		return fmt.Errorf("SinglePort serves gRPC on RESTAddr, in clear text: leave GRPCAddr and GRPCTLS unset")
+	if i.config.GRPCAddr != "" || i.config.GCSAddr != "" || i.config.GRPCTLS {
+		return fmt.Errorf("SinglePort serves gRPC and Cloud Storage on RESTAddr, in clear text: leave GRPCAddr, GCSAddr and GRPCTLS unset")
 	}
 	l, err := i.listen(ctx, i.config.RESTAddr)
 	if err != nil {
 		return err
 	}
 	i.restAddr = l.Addr().String()
-	i.grpcAddr = i.restAddr
-	i.rest, i.grpc = i.newREST(), i.newGRPC()
-	i.rest.Handler = byContent(i.grpc, i.rest.Handler)
+	i.grpcAddr, i.gcsAddr = i.restAddr, i.restAddr
+	i.rest, i.grpc, i.gcs = i.newREST(), i.newGRPC(), i.newGCS()
+	i.rest.Handler = byContent(i.grpc, byPath(i.rest.Handler, i.gcs.Handler))
 	// As much as gRPC's own server would take.
 	i.rest.HTTP2 = &http.HTTP2Config{
 		MaxConcurrentStreams: 1 << 20, MaxReceiveBufferPerConnection: windowBytes, MaxReceiveBufferPerStream: windowBytes,
@@ -36,5 +37,20 @@ func byContent(grpc, rest http.Handler) http.Handler {
 			return
 		}
 		rest.ServeHTTP(w, r)
+	})
+}
+
+// restPaths are where paths of BigQuery begin.
+var restPaths = []string{"/projects", "/bigquery/", "/upload/bigquery/", "/resumable/upload/bigquery/", "/batch/bigquery/",
+	"/discovery/", "/$discovery/", "/local/"}
+
+// byPath tells BigQuery from Cloud Storage, in which any other path may be an object's.
+func byPath(rest, gcs http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if slices.ContainsFunc(restPaths, func(p string) bool { return strings.HasPrefix(r.URL.Path, p) }) {
+			rest.ServeHTTP(w, r)
+			return
+		}
+		gcs.ServeHTTP(w, r)
 	})
 }

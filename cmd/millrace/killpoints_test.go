@@ -87,7 +87,7 @@ func TestKilledAtCalls(t *testing.T) {
 func TestKilledServiceAtCalls(t *testing.T) {
 	killtest.ServerTest{
 		Server: func(_ testing.TB, dir, rest, grpc string) *exec.Cmd {
-			return exec.Command("millrace", "local", "--dir", dir, "--project", "my-project", "--rest", rest, "--grpc", grpc)
+			return exec.Command("millrace", "local", "--dir", dir, "--project", "my-project", "--rest", rest, "--grpc", grpc, "--storage", ":0")
 		},
 		Client: pointsCommand,
 		Check:  everyPoint,

@@ -72,13 +72,13 @@ func (a *app) serveLocal(ctx context.Context, c localbq.Config) (*localbq.Instan
 
 func (a *app) local() *cobra.Command {
 	var c localbq.Config
-	var storage, faults, ready string
+	var faults, ready string
 	var rules []localbq.Fault
 	cmd := &cobra.Command{
 		Use:   "local",
 		Short: "Serve a local BigQuery",
-		Long: `local serves a BigQuery on this machine until it is interrupted: the REST API, the Storage Write API and the Storage
-Read API, for the official clients as they are. It listens on the loopback interface unless told otherwise and checks no
+		Long: `local serves a BigQuery on this machine until it is interrupted: the REST API, the Storage Write API, the Storage
+Read API and what staging and loading need of Cloud Storage, for the official clients as they are. It listens on the loopback interface unless told otherwise and checks no
 credentials.
 
 Without --dir the data is gone when it ends.`,
@@ -87,9 +87,6 @@ Without --dir the data is gone when it ends.`,
   millrace local --ready-file ready.json & until [ -s ready.json ]; do :; done`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if storage != "" {
-				return usagef("--storage: the Cloud Storage part of the local service is not in this release; leave the flag out")
-			}
 			if faults != "" {
 				text, err := os.ReadFile(faults)
 				if err != nil {
@@ -107,7 +104,7 @@ Without --dir the data is gone when it ends.`,
 	f.StringVar(&c.Project, "project", localbq.DefaultProject, "project of tables that are named without one")
 	f.StringVar(&c.RESTAddr, "rest", "127.0.0.1:9050", "address of the REST API; port 0 picks a free one")
 	f.StringVar(&c.GRPCAddr, "grpc", "127.0.0.1:9060", "address of the Storage Read and Write APIs; port 0 picks a free one")
-	f.StringVar(&storage, "storage", "", "address of the Cloud Storage API (not in this release)")
+	f.StringVar(&c.GCSAddr, "storage", "127.0.0.1:9070", "address of Cloud Storage; port 0 picks a free one")
 	f.StringVar(&faults, "faults", "", "`file` of fault rules, a JSON array")
 	f.StringVar(&ready, "ready-file", "", "`file` to write the endpoints to, as JSON, once they answer")
 	f.BoolVar(&c.AutoCreateDataset, "create-datasets", true, "make a dataset when a table is created in it")
@@ -125,7 +122,7 @@ type endpoints struct {
 func (a *app) serve(ctx context.Context, c localbq.Config, rules []localbq.Fault, ready string) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	c.RESTAddr, c.GRPCAddr = loopback(c.RESTAddr), loopback(c.GRPCAddr)
+	c.RESTAddr, c.GRPCAddr, c.GCSAddr = loopback(c.RESTAddr), loopback(c.GRPCAddr), loopback(c.GCSAddr)
 	i, err := a.serveLocal(ctx, c)
 	if err != nil {
 		return err
@@ -133,7 +130,7 @@ func (a *app) serve(ctx context.Context, c localbq.Config, rules []localbq.Fault
 	if err := i.Faults().Add(rules...); err != nil {
 		return errors.Join(usagef("--faults: %w", err), i.Close())
 	}
-	e := endpoints{REST: i.REST(), GRPC: i.GRPC(), Project: i.Project()}
+	e := endpoints{REST: i.REST(), GRPC: i.GRPC(), Storage: i.GCS(), Project: i.Project()}
 	if err := a.announce(e, c.Dir, ready); err != nil {
 		return errors.Join(err, i.Close())
 	}
@@ -153,14 +150,16 @@ func (a *app) announce(e endpoints, dir, ready string) error {
 
   REST API                    http://%s
   Storage Read and Write API  %s
+  Cloud Storage               http://%s
 
 Point clients at it:
   export BIGQUERY_EMULATOR_HOST=http://%s   # Python, Node
+  export STORAGE_EMULATOR_HOST=%s          # Go; http://%s elsewhere
   Go: option.WithEndpoint("http://%s"), option.WithoutAuthentication()
   millrace query 'SELECT 1' --rest-endpoint %s --grpc-endpoint %s
 
 Interrupt to end it.
-`, e.Project, cmp.Or(dir, "memory"), e.REST, e.GRPC, e.REST, e.REST, e.REST, e.GRPC)
+`, e.Project, cmp.Or(dir, "memory"), e.REST, e.GRPC, e.Storage, e.REST, e.Storage, e.Storage, e.REST, e.REST, e.GRPC)
 	text, err := json.Marshal(e)
 	if err != nil {
 		return err
