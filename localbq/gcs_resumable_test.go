@@ -218,3 +218,19 @@ func generationOf(resource string) string {
 	generation, _, _ := strings.Cut(rest, `"`)
 	return generation
 }
+
+func TestStorageOnASinglePort(t *testing.T) {
+	bq := start(t, localbq.Config{SinglePort: true})
+	_, lake := bucket(t, bq)
+	put(t, lake.Object("a/b"), content(chunkBytes+1))
+	wantBytes(t, get(t, lake.Object("a/b")), content(chunkBytes+1))
+	makeTable(t, bq, "d.t", column("id", "INTEGER"))
+	r, err := http.Get("http://" + bq.REST() + "/projects/" + bq.Project() + "/datasets/d/tables/t")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Body.Close()
+	if r.StatusCode != 200 {
+		t.Errorf("REST on the same port: %s", r.Status)
+	}
+}

@@ -30,7 +30,7 @@ func TestCheckpointsInCloudStorage(t *testing.T) {
 	t.Setenv("STORAGE_EMULATOR_HOST", local.GCS())
 	run := func() {
 		millrace(t, "run", example(t, "job.yaml"), "--checkpoint-dir", "gs://lake?prefix=checkpoints/",
-			"--rest-endpoint", local.REST(), "--grpc-endpoint", local.GRPC(),
+			"--set", "sink.bigquery.connection.restEndpoint="+local.REST(), "--set", "sink.bigquery.connection.grpcEndpoint="+local.GRPC(),
 			"--set", "sink.bigquery.failures.deadLetter.file="+filepath.Join(t.TempDir(), "dead"))
 	}
 	run()
