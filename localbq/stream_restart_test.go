@@ -2,6 +2,7 @@ package localbq_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -148,7 +149,7 @@ func (b *bufferedClient) run(c *storage.BigQueryWriteClient, answers int, victim
 			err = b.append(call)
 		}
 	}
-	if n := status.Code(err); n != codes.Unavailable && n != codes.Canceled {
+	if n := status.Code(err); n != codes.Unavailable && n != codes.Canceled && !errors.Is(err, context.Canceled) {
 		b.t.Errorf("the client ended with %v", err)
 	}
 }
