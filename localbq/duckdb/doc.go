@@ -21,8 +21,7 @@
 // with ADD COLUMN, DROP NOT NULL, options and primary keys. The service carries them out; this package says what is to be done.
 //
 // Refused as not supported: MERGE, scripts, INFORMATION_SCHEMA but for TABLES, COLUMNS, TABLE_OPTIONS, VIEWS, TABLE_CONSTRAINTS
-// and KEY_COLUMN_USAGE of a dataset, wildcard tables, PIVOT, UNPIVOT, TABLESAMPLE,
-// pipe
+// and KEY_COLUMN_USAGE of a dataset, wildcard tables, PIVOT, UNPIVOT, TABLESAMPLE, pipe
 // syntax, user-defined functions, CAST with FORMAT or with parameterized types, SUM, AVG and rounding of BIGNUMERIC, and the functions
 // that are not in the table of functions.
 //

@@ -2,8 +2,9 @@
 //
 // Supported: AppendRows on default streams, multiplexed or not, and on created ones, with proto or Arrow rows; CreateWriteStream,
 // GetWriteStream, FlushRows, FinalizeWriteStream, BatchCommitWriteStreams.
-// Known differences: change data capture is answered with UNIMPLEMENTED and the name of what is missing. A
-// stream that has not been written to for seven days, or whose table has been made anew, is NOT_FOUND with
-// STREAM_NOT_FOUND; what BigQuery answers has not been measured. Quotas of streams and of pending bytes are not kept. The order
-// of checks is fixed, which BigQuery does not promise: size, fields, permission and table, stream, writer schema, offset, rows.
+// Change data capture is in rows of default streams, by their pseudo columns.
+//
+// Known differences: a stream that has not been written to for seven days, or whose table has been made anew, is NOT_FOUND
+// with STREAM_NOT_FOUND; what BigQuery answers has not been measured. The order of checks is fixed, which BigQuery does not
+// promise: size, fields, permission and table, stream, writer schema, offset, rows.
 package writeapi
