@@ -45,9 +45,11 @@ var steps = []step{
 	{name: "update"},
 	{name: "insertAll"},
 	{name: "DDL"},
-	{name: "DML"},
+	{name: "Cloud Storage"},
+	{name: "load"},
 	{name: "load a file"},
 	{name: "copy"},
+	{name: "extract"},
 	{name: "discovery", only: "python"},
 	{name: "delete"},
 }

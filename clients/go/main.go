@@ -105,9 +105,11 @@ func main() {
 		{"update", c.update},
 		{"insertAll", c.insertAll},
 		{"DDL", c.ddl},
-		{"DML", c.dml},
+		{"Cloud Storage", c.cloudStorage},
+		{"load", c.load},
 		{"load a file", c.loadFile},
 		{"copy", c.copy},
+		{"extract", c.extract},
 		{"delete", c.delete},
 	} {
 		result := "ok"

@@ -163,9 +163,11 @@ final class Orders {
     steps.put("update", orders::update);
     steps.put("insertAll", orders::insertAll);
     steps.put("DDL", orders::ddl);
-    steps.put("DML", orders::dml);
+    steps.put("Cloud Storage", orders::cloudStorage);
+    steps.put("load", orders::load);
     steps.put("load a file", orders::loadFile);
     steps.put("copy", orders::copy);
+    steps.put("extract", orders::extract);
     steps.put("delete", orders::delete);
     for (Map.Entry<String, Step> step : steps.entrySet()) {
       String result = "ok";
@@ -543,7 +545,7 @@ final class Orders {
 
   void extract() throws Exception {
     String to = "gs://" + DATASET + "/out/copied-*.avro";
-    done(ExtractJobConfiguration.newBuilder(TableId.of(DATASET, "copied"), to).setFormat("AVRO").build());
+    done(ExtractJobConfiguration.newBuilder(TableId.of(DATASET, "copied"), to).setFormat("AVRO").setUseAvroLogicalTypes(true).build());
     List<String> found = new ArrayList<>();
     for (Blob file : storage.list(DATASET, Storage.BlobListOption.prefix("out/")).iterateAll()) {
       try (var rows = new DataFileReader<GenericRecord>(new SeekableByteArrayInput(file.getContent()), new GenericDatumReader<>())) {

@@ -302,9 +302,11 @@ const steps = {
   'update': update,
   'insertAll': insertAll,
   'DDL': ddl,
-  'DML': dml,
+  'Cloud Storage': cloudStorage,
+  'load': load,
   'load a file': loadFile,
   'copy': copy,
+  'extract': extract,
   'delete': remove,
 };
 

@@ -384,9 +384,11 @@ STEPS = {
     "update": update,
     "insertAll": insert_all,
     "DDL": ddl,
-    "DML": dml,
+    "Cloud Storage": cloud_storage,
+    "load": load,
     "load a file": load_file,
     "copy": copy,
+    "extract": extract,
     "discovery": discovery_document,
     "delete": delete,
 }
