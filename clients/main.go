@@ -45,6 +45,7 @@ var steps = []step{
 	{name: "update"},
 	{name: "insertAll"},
 	{name: "DDL"},
+	{name: "DML"},
 	{name: "Cloud Storage"},
 	{name: "load"},
 	{name: "load a file"},

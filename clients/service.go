@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -28,7 +27,8 @@ func start(ctx context.Context) (*service, error) {
 	if err := build.Run(); err != nil {
 		return nil, fmt.Errorf("%v: %w", build.Args, err)
 	}
-	s := &service{cmd: exec.CommandContext(ctx, millrace, "local", "--rest", "127.0.0.1:0", "--grpc", "127.0.0.1:0", "--create-datasets=false", "-q")}
+	s := &service{cmd: exec.CommandContext(ctx, millrace, "local", "--rest", "127.0.0.1:0", "--grpc", "127.0.0.1:0",
+		"--storage", "127.0.0.1:0", "--create-datasets=false", "-q")}
 	s.cmd.Cancel = func() error { return s.cmd.Process.Signal(os.Interrupt) }
 	s.cmd.Stderr = os.Stderr
 	out, err := s.cmd.StdoutPipe()
@@ -66,7 +66,7 @@ func (s *service) environment(dataset string) []string {
 	return []string{
 		"LOCAL_REST=" + s.endpoints.REST,
 		"LOCAL_GRPC=" + s.endpoints.GRPC,
-		"LOCAL_STORAGE=" + cmp.Or(s.endpoints.Storage, "127.0.0.1:1"), // clients want one; no step uses it where there is none
+		"LOCAL_STORAGE=" + s.endpoints.Storage,
 		"LOCAL_PROJECT=" + s.endpoints.Project,
 		"LOCAL_DATASET=" + dataset,
 	}

@@ -2,6 +2,7 @@ package localbq_test
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -565,4 +566,40 @@ func (s resumable) wants(span, body string, code int, persisted string) string {
 		s.t.Errorf("%s: %s, Range %q, want %d, %q: %s", span, r.Status, r.Header.Get("Range"), code, persisted, text)
 	}
 	return string(text)
+}
+
+// Java's client packs what it sends.
+func TestStoragePackedRequests(t *testing.T) {
+	bq := start(t, localbq.Config{})
+	_, b := bucket(t, bq)
+	body := "--x\r\nContent-Type: application/json\r\n\r\n{\"name\": \"o\"}\r\n--x\r\nContent-Type: text/plain\r\n\r\ncontent\r\n--x--\r\n"
+	for packed, code := range map[string]int{zip(t, body): http.StatusOK, body: http.StatusBadRequest} {
+		r, err := http.NewRequest("POST", "http://"+bq.GCS()+"/upload/storage/v1/b/"+b.BucketName()+"/o?uploadType=multipart", strings.NewReader(packed))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", "multipart/related; boundary=x")
+		r.Header.Set("Content-Encoding", "gzip")
+		answer, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = answer.Body.Close()
+		if answer.StatusCode != code {
+			t.Errorf("got %s, want %d", answer.Status, code)
+		}
+	}
+	wantBytes(t, get(t, b.Object("o")), []byte("content"))
+}
+
+func zip(t *testing.T, text string) string {
+	var out strings.Builder
+	z := gzip.NewWriter(&out)
+	if _, err := z.Write([]byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
 }

@@ -105,6 +105,7 @@ func main() {
 		{"update", c.update},
 		{"insertAll", c.insertAll},
 		{"DDL", c.ddl},
+		{"DML", c.dml},
 		{"Cloud Storage", c.cloudStorage},
 		{"load", c.load},
 		{"load a file", c.loadFile},

@@ -163,6 +163,7 @@ final class Orders {
     steps.put("update", orders::update);
     steps.put("insertAll", orders::insertAll);
     steps.put("DDL", orders::ddl);
+    steps.put("DML", orders::dml);
     steps.put("Cloud Storage", orders::cloudStorage);
     steps.put("load", orders::load);
     steps.put("load a file", orders::loadFile);

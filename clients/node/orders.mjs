@@ -302,6 +302,7 @@ const steps = {
   'update': update,
   'insertAll': insertAll,
   'DDL': ddl,
+  'DML': dml,
   'Cloud Storage': cloudStorage,
   'load': load,
   'load a file': loadFile,

@@ -384,6 +384,7 @@ STEPS = {
     "update": update,
     "insertAll": insert_all,
     "DDL": ddl,
+    "DML": dml,
     "Cloud Storage": cloud_storage,
     "load": load,
     "load a file": load_file,

@@ -1,6 +1,7 @@
 package gcs
 
 import (
+	"compress/gzip"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -30,7 +31,25 @@ type call struct {
 const maxJSONBytes = 1 << 20
 
 // body reads the request's JSON into v.
-func (c *call) body(v any) error { return readJSON(c.r.Body, v) }
+func (c *call) body(v any) error {
+	in, err := c.content()
+	if err != nil {
+		return err
+	}
+	return readJSON(in, v)
+}
+
+// content is the request's body, unpacked where the client packed it for the way, as Java's does.
+func (c *call) content() (io.Reader, error) {
+	if c.r.Header.Get("Content-Encoding") != "gzip" {
+		return c.r.Body, nil
+	}
+	z, err := gzip.NewReader(c.r.Body)
+	if err != nil {
+		return nil, refusal.New(refusal.Invalid, "Request body is not gzip: %v", err)
+	}
+	return z, nil
+}
 
 func readJSON(in io.Reader, v any) error {
 	raw, err := io.ReadAll(io.LimitReader(in, maxJSONBytes+1))

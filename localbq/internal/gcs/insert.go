@@ -87,7 +87,11 @@ func (s *Server) insertMultipart(c *call) (answer, error) {
 	if err != nil || !strings.HasPrefix(kind, "multipart/") || params["boundary"] == "" {
 		return nil, refusal.New(refusal.Invalid, "Content-Type %q: expected multipart/related with a boundary", c.r.Header.Get("Content-Type"))
 	}
-	parts := multipart.NewReader(c.r.Body, params["boundary"])
+	content, err := c.content()
+	if err != nil {
+		return nil, err
+	}
+	parts := multipart.NewReader(content, params["boundary"])
 	first, err := parts.NextRawPart()
 	if err != nil {
 		return nil, malformed(err)
