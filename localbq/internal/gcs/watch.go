@@ -2,6 +2,7 @@ package gcs
 
 import (
 	"errors"
+	"io"
 	"net/http"
 	"strings"
 
@@ -62,7 +63,12 @@ func (s *Server) watch(c *call, handle handler) {
 		c.cutOrRefuse(err)
 		return
 	}
+	in := &source{r: c.r.Body}
+	c.r.Body = io.NopCloser(in)
 	a, err := handle(c)
+	if errors.Is(err, objects.Broken) && in.failed == nil { // all of it came, and it is less than it says
+		err = refusal.New(refusal.Invalid, "Malformed request body: %v", err)
+	}
 	if errors.Is(err, objects.Broken) {
 		w.Broken(c.r, c.named())
 		panic(http.ErrAbortHandler)
