@@ -55,7 +55,7 @@ func readJSON(in io.Reader, v any) error {
 	raw, err := io.ReadAll(io.LimitReader(in, maxJSONBytes+1))
 	switch {
 	case err != nil:
-		return fmt.Errorf("%w: %w", objects.Broken, err)
+		return fmt.Errorf("%w: %w", objects.ErrBroken, err)
 	case len(raw) > maxJSONBytes:
 		return refusal.New(refusal.Invalid, "Metadata part is too large.")
 	case len(strings.TrimSpace(string(raw))) == 0:

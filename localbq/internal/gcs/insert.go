@@ -128,7 +128,7 @@ func last(parts *multipart.Reader) error {
 // malformed tells a body that broke off from one that is wrong.
 func malformed(err error) error {
 	if errors.Is(err, io.ErrUnexpectedEOF) {
-		return fmt.Errorf("%w: %w", objects.Broken, err)
+		return fmt.Errorf("%w: %w", objects.ErrBroken, err)
 	}
 	return refusal.New(refusal.Invalid, "Malformed multipart body: %v", err)
 }
@@ -142,7 +142,7 @@ func (s *Server) insert(c *call, in insertion, body io.Reader, end func() error)
 	source := &source{r: body}
 	_, err = io.Copy(d, source)
 	if source.failed != nil {
-		err = fmt.Errorf("%w: %w", objects.Broken, source.failed)
+		err = fmt.Errorf("%w: %w", objects.ErrBroken, source.failed)
 	}
 	if err == nil && end != nil {
 		err = end()

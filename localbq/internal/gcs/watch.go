@@ -66,10 +66,10 @@ func (s *Server) watch(c *call, handle handler) {
 	in := &source{r: c.r.Body}
 	c.r.Body = io.NopCloser(in)
 	a, err := handle(c)
-	if errors.Is(err, objects.Broken) && in.failed == nil { // all of it came, and it is less than it says
+	if errors.Is(err, objects.ErrBroken) && in.failed == nil { // all of it came, and it is less than it says
 		err = refusal.New(refusal.Invalid, "Malformed request body: %v", err)
 	}
-	if errors.Is(err, objects.Broken) {
+	if errors.Is(err, objects.ErrBroken) {
 		w.Broken(c.r, c.named())
 		panic(http.ErrAbortHandler)
 	}

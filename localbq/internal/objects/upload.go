@@ -220,10 +220,10 @@ func (u *Upload) blocks(body *counted, c Chunk) error {
 	}
 }
 
-// Broken is an upload's body that ended early; there is nobody to tell.
-var Broken = errors.New("the request body broke off")
+// ErrBroken is an upload's body that ended early; there is nobody to tell.
+var ErrBroken = errors.New("the request body broke off")
 
-func broken(err error) error { return fmt.Errorf("%w: %w", Broken, err) }
+func broken(err error) error { return fmt.Errorf("%w: %w", ErrBroken, err) }
 
 type counted struct {
 	r io.Reader
