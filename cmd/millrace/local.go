@@ -78,12 +78,12 @@ func (a *app) local() *cobra.Command {
 		Use:   "local",
 		Short: "Serve a local BigQuery",
 		Long: `local serves a BigQuery on this machine until it is interrupted: the REST API, the Storage Write API, the Storage
-Read API and what staging and loading need of Cloud Storage, for the official clients as they are. It listens on the loopback interface unless told otherwise and checks no
-credentials.
+Read API and what staging and loading need of Cloud Storage, for the official clients as they are. It listens on the
+loopback interface unless told otherwise and checks no credentials.
 
 Without --dir the data is gone when it ends.`,
 		Example: `  millrace local
-  millrace local --dir .millrace --rest :9050 --grpc :9060
+  millrace local --dir .millrace --rest 127.0.0.1:8050 --grpc 127.0.0.1:8060
   millrace local --ready-file ready.json & until [ -s ready.json ]; do :; done`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -96,6 +96,14 @@ func (c *call) generation(name string) (int64, error) {
 	return *n, nil
 }
 
+// target reads which generation of an object is meant, and on what conditions.
+func (c *call) target() (generation int64, conditions objects.Conditions, err error) {
+	if generation, err = c.generation("generation"); err == nil {
+		conditions, err = c.conditions("if")
+	}
+	return generation, conditions, err
+}
+
 // conditions reads the preconditions with a name such as "if" or "ifSource" before it.
 func (c *call) conditions(prefix string) (out objects.Conditions, err error) {
 	for name, to := range map[string]**int64{

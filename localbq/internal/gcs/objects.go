@@ -9,11 +9,7 @@ import (
 )
 
 func (s *Server) getObject(c *call) (answer, error) {
-	generation, err := c.generation("generation")
-	if err != nil {
-		return nil, err
-	}
-	conditions, err := c.conditions("if")
+	generation, conditions, err := c.target()
 	if err != nil {
 		return nil, err
 	}
@@ -41,11 +37,7 @@ func (c *call) tags(o *objects.Object) error {
 }
 
 func (s *Server) deleteObject(c *call) (answer, error) {
-	generation, err := c.generation("generation")
-	if err != nil {
-		return nil, err
-	}
-	conditions, err := c.conditions("if")
+	generation, conditions, err := c.target()
 	if err != nil {
 		return nil, err
 	}
@@ -90,11 +82,7 @@ var patchable = fields("contentType contentEncoding contentDisposition contentLa
 
 // patchObject changes the attributes that are named; null removes one, and within metadata a key.
 func (s *Server) patchObject(c *call) (answer, error) {
-	generation, err := c.generation("generation")
-	if err != nil {
-		return nil, err
-	}
-	conditions, err := c.conditions("if")
+	generation, conditions, err := c.target()
 	if err != nil {
 		return nil, err
 	}
