@@ -80,7 +80,7 @@ var rules = []rule{
 		theirs:   join([]string{"github.com/duckdb/duckdb-go/v2", "github.com/duckdb/duckdb-go-bindings"}, jsontext, arrow),
 		testOurs: []string{"localbq"}, testTheirs: google},
 	{room: "localbq/...", why: "shares no code with the connector, so that a mistake cannot cancel itself out",
-		theirs:     join(google, arrow, codecs, jsontext, []string{"github.com/cespare/xxhash/v2", "golang.org/x/net", "golang.org/x/sys", "golang.org/x/sync"}, formats),
+		theirs:     join(google, arrow, codecs, jsontext, []string{"github.com/cespare/xxhash/v2", "github.com/ulikunitz/xz", "golang.org/x/net", "golang.org/x/sys", "golang.org/x/sync"}, formats),
 		testTheirs: []string{"github.com/twmb/avro"}},
 
 	{room: "job", why: "job files: joins connectors and engine", ours: []string{"stream", "engine", "files", "bigquery",

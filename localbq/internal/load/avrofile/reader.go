@@ -1,8 +1,6 @@
 package avrofile
 
 import (
-	"bytes"
-	"compress/bzip2"
 	"fmt"
 	"io"
 
@@ -34,7 +32,7 @@ func Open(in io.Reader, o Options) (*Reader, error) {
 	r := &Reader{}
 	var err error
 	r.in, err = ocf.NewReader(in,
-		ocf.WithMaxBlockBytes(maxBlockBytes), ocf.WithCodec(bzip2Codec{}), ocf.WithDecodeOpts(avro.TaggedUnions()),
+		ocf.WithMaxBlockBytes(maxBlockBytes), ocf.WithCodec(bzip2Codec), ocf.WithCodec(xzCodec), ocf.WithDecodeOpts(avro.TaggedUnions()),
 		ocf.WithReaderSchemaFunc(func(found *ocf.Reader) (*avro.Schema, error) {
 			written := found.Schema().Root()
 			if r.root, err = compile(written.ExpandReferences(), o, "", nil); err != nil {
@@ -95,24 +93,4 @@ func plain(n *avro.SchemaNode) *avro.SchemaNode {
 		plain(n.Values)
 	}
 	return n
-}
-
-// bzip2Codec reads blocks packed with bzip2.
-type bzip2Codec struct{}
-
-func (bzip2Codec) Name() string { return "bzip2" }
-func (bzip2Codec) Close() error { return nil }
-
-func (bzip2Codec) Compress([]byte) ([]byte, error) {
-	return nil, fmt.Errorf("bzip2 is only read")
-}
-
-func (c bzip2Codec) Decompress(src []byte) ([]byte, error) { return c.DecompressBounded(src, 64<<20) }
-
-func (bzip2Codec) DecompressBounded(src []byte, most int64) ([]byte, error) {
-	out, err := io.ReadAll(io.LimitReader(bzip2.NewReader(bytes.NewReader(src)), most+1))
-	if err == nil && int64(len(out)) > most {
-		err = fmt.Errorf("a block holds more than %d bytes", most)
-	}
-	return out, err
 }
