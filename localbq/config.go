@@ -58,9 +58,13 @@ type Config struct {
 	// used over the wire.
 	Project string
 
-	// RESTAddr, GRPCAddr and GCSAddr are host:port; "" is 127.0.0.1:0, a free port. A host that is not the loopback interface
-	// opens the service to whoever can reach it, with no credential checked; that is logged as a warning.
+	// RESTAddr, GRPCAddr and GCSAddr are host:port; "" is 127.0.0.1:0, a free port, and no host is 127.0.0.1. A host that is not
+	// the loopback interface, 0.0.0.0 for all interfaces, opens the service to whoever can reach it, with no credential checked;
+	// that is logged as a warning for each listener, and Instance.Exposed tells.
 	RESTAddr, GRPCAddr, GCSAddr string
+	// Hosts are names that REST and Cloud Storage answer to beside addresses, localhost and names without dots. By any other
+	// name, and for pages of other origins, they answer 403: otherwise a web page could drive the service.
+	Hosts []string
 	// SinglePort serves everything on RESTAddr, told apart by content type and path; GRPCAddr and GCSAddr must be "".
 	SinglePort bool
 	// GRPCTLS serves gRPC over TLS, with a certificate of an authority that is made for the instance: Instance.Authority. Not

@@ -1,6 +1,7 @@
 package localbq
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/tls"
@@ -50,6 +51,7 @@ type Instance struct {
 	shut     bool         // calls over HTTP are not let in any more
 
 	restAddr, grpcAddr, gcsAddr string
+	exposed                     []string       // listeners beyond the loopback interface
 	serving                     sync.WaitGroup // the accept loops, ended by stop
 	closing                     sync.Once
 	closed                      error
@@ -157,17 +159,17 @@ func (i *Instance) serve(ctx context.Context) error {
 	if err := i.certify(); err != nil {
 		return err
 	}
-	restListener, err := i.listen(ctx, i.config.RESTAddr)
+	restListener, err := i.listen(ctx, "REST", i.config.RESTAddr)
 	if err != nil {
-		return fmt.Errorf("REST: %w", err)
+		return err
 	}
-	grpcListener, err := i.listen(ctx, i.config.GRPCAddr)
+	grpcListener, err := i.listen(ctx, "gRPC", i.config.GRPCAddr)
 	if err != nil {
-		return errors.Join(fmt.Errorf("gRPC: %w", err), restListener.Close())
+		return errors.Join(err, restListener.Close())
 	}
-	gcsListener, err := i.listen(ctx, i.config.GCSAddr)
+	gcsListener, err := i.listen(ctx, "Cloud Storage", i.config.GCSAddr)
 	if err != nil {
-		return errors.Join(fmt.Errorf("Cloud Storage: %w", err), restListener.Close(), grpcListener.Close())
+		return errors.Join(err, restListener.Close(), grpcListener.Close())
 	}
 	i.restAddr, i.grpcAddr, i.gcsAddr = restListener.Addr().String(), grpcListener.Addr().String(), gcsListener.Addr().String()
 	i.rest, i.grpc, i.gcs = i.newREST(), i.newGRPC(), i.newGCS()
@@ -185,19 +187,29 @@ func (i *Instance) report(face string, err, orderly error) {
 	}
 }
 
-func (i *Instance) listen(ctx context.Context, addr string) (net.Listener, error) {
+// listen opens one listener, on the loopback interface unless the address says otherwise.
+func (i *Instance) listen(ctx context.Context, name, addr string) (net.Listener, error) {
 	if addr == "" {
-		addr = "127.0.0.1:0"
+		addr = ":0"
 	}
-	l, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
+	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: address %q: expected host:port: %w", name, addr, err)
+	}
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort(cmp.Or(host, "127.0.0.1"), port))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	if tcp := l.Addr().(*net.TCPAddr); !tcp.IP.IsLoopback() {
-		i.config.Logger.Warn("local BigQuery listens beyond this machine and checks no credential", "address", tcp.String())
+		i.exposed = append(i.exposed, name)
+		i.config.Logger.Warn("local BigQuery listens beyond this machine and checks no credentials: whoever reaches the address can read and change everything",
+			"listener", name, "address", tcp.String())
 	}
 	return l, nil
 }
+
+// Exposed names the listeners that others than this machine can reach: "REST", "gRPC", "Cloud Storage", or "single port".
+func (i *Instance) Exposed() []string { return slices.Clone(i.exposed) }
 
 // REST is the address of the REST API, host:port.
 func (i *Instance) REST() string { return i.restAddr }

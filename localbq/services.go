@@ -44,13 +44,13 @@ func (i *Instance) newREST() *http.Server {
 	mux := http.NewServeMux()
 	mux.Handle("/", face)
 	mux.Handle("/local/v1/", i.newAdmin())
-	return &http.Server{Handler: i.whileOpen(mux), Protocols: protocols, ReadHeaderTimeout: 30 * time.Second}
+	return &http.Server{Handler: i.guard(i.whileOpen(mux)), Protocols: protocols, ReadHeaderTimeout: 30 * time.Second}
 }
 
 // newGCS is what answers as Cloud Storage. Its clients speak HTTP/1.1 where there is no TLS.
 func (i *Instance) newGCS() *http.Server {
 	face := gcs.New(gcs.Deps{Objects: i.objects, Watch: i.watch().GCS()})
-	return &http.Server{Handler: i.whileOpen(face), ReadHeaderTimeout: 30 * time.Second}
+	return &http.Server{Handler: i.guard(i.whileOpen(face)), ReadHeaderTimeout: 30 * time.Second}
 }
 
 // whileOpen keeps calls out once the instance closes, and lets close wait for those that are in: http.Server.Close does not.

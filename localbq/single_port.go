@@ -13,7 +13,7 @@ func (i *Instance) singlePort(ctx context.Context) error {
 	if i.config.GRPCAddr != "" || i.config.GCSAddr != "" || i.config.GRPCTLS {
 		return fmt.Errorf("SinglePort serves gRPC and Cloud Storage on RESTAddr, in clear text: leave GRPCAddr, GCSAddr and GRPCTLS unset")
 	}
-	l, err := i.listen(ctx, i.config.RESTAddr)
+	l, err := i.listen(ctx, "single port", i.config.RESTAddr)
 	if err != nil {
 		return err
 	}

@@ -79,7 +79,8 @@ func (a *app) local() *cobra.Command {
 		Short: "Serve a local BigQuery",
 		Long: `local serves a BigQuery on this machine until it is interrupted: the REST API, the Storage Write API, the Storage
 Read API and what staging and loading need of Cloud Storage, for the official clients as they are. It listens on the
-loopback interface unless told otherwise and checks no credentials.
+loopback interface unless told otherwise and checks no credentials: an address of another interface opens it to
+everybody there, which is logged, and "exposed" in the ready file names the listeners. Web pages are refused.
 
 Without --dir the data is gone when it ends.`,
 		Example: `  millrace local
@@ -105,6 +106,7 @@ Without --dir the data is gone when it ends.`,
 	f.StringVar(&c.RESTAddr, "rest", "127.0.0.1:9050", "address of the REST API; port 0 picks a free one")
 	f.StringVar(&c.GRPCAddr, "grpc", "127.0.0.1:9060", "address of the Storage Read and Write APIs; port 0 picks a free one")
 	f.StringVar(&c.GCSAddr, "storage", "127.0.0.1:9070", "address of Cloud Storage; port 0 picks a free one")
+	f.StringArrayVar(&c.Hosts, "allow-host", nil, "a `name` with dots that HTTP clients may call it by, again for each; addresses and localhost always may")
 	f.StringVar(&faults, "faults", "", "`file` of fault rules, a JSON array")
 	f.StringVar(&ready, "ready-file", "", "`file` to write the endpoints to, as JSON, once they answer")
 	f.BoolVar(&c.AutoCreateDataset, "create-datasets", true, "make a dataset when a table is created in it")
@@ -117,6 +119,8 @@ type endpoints struct {
 	GRPC    string `json:"grpc"`
 	Storage string `json:"storage"`
 	Project string `json:"project"`
+	// Exposed names the listeners that others than this machine can reach.
+	Exposed []string `json:"exposed,omitempty"`
 }
 
 func (a *app) serve(ctx context.Context, c localbq.Config, rules []localbq.Fault, ready string) error {
@@ -130,7 +134,7 @@ func (a *app) serve(ctx context.Context, c localbq.Config, rules []localbq.Fault
 	if err := i.Faults().Add(rules...); err != nil {
 		return errors.Join(usagef("--faults: %w", err), i.Close())
 	}
-	e := endpoints{REST: i.REST(), GRPC: i.GRPC(), Storage: i.GCS(), Project: i.Project()}
+	e := endpoints{REST: i.REST(), GRPC: i.GRPC(), Storage: i.GCS(), Project: i.Project(), Exposed: i.Exposed()}
 	if err := a.announce(e, c.Dir, ready); err != nil {
 		return errors.Join(err, i.Close())
 	}
