@@ -33,7 +33,12 @@ func ParseTime[S Text](s S) (micros int64, err error) {
 
 // ParseDateTime reads a date as ParseDate does, then nothing, or "T", "t" or a space and [H]H:[M]M[:[S]S[.f]]. It returns
 // microseconds since 1970-01-01T00:00:00.
-func ParseDateTime[S Text](s S) (micros int64, err error) {
+func ParseDateTime[S Text](s S) (micros int64, err error) { return dateTime(s, false) }
+
+// CutDateTime reads what ParseDateTime does, and cuts off digits below the microsecond, towards the past.
+func CutDateTime[S Text](s S) (micros int64, err error) { return dateTime(s, true) }
+
+func dateTime[S Text](s S, cut bool) (micros int64, err error) {
 	days, n, err := dateAt(s, '-', '-', errDateTimeText)
 	if err != nil {
 		return 0, err
@@ -44,7 +49,7 @@ func ParseDateTime[S Text](s S) (micros int64, err error) {
 	if !separator(s[n]) {
 		return 0, errDateTimeText
 	}
-	micros, err = clockAt(s, n+1, clock{hour: 1, minute: 1, second: 1, fault: errDateTimeText})
+	micros, err = clockAt(s, n+1, clock{hour: 1, minute: 1, second: 1, cut: cut, fault: errDateTimeText})
 	return days*microsPerDay + micros, err
 }
 

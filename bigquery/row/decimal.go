@@ -205,3 +205,51 @@ func (v *Scaled) divide(m uint64) (rest uint64) {
 	}
 	return rest
 }
+
+// tens are the powers of ten below 2^255.
+var tens = func() (t [77]Scaled) {
+	t[0] = Scaled{1}
+	for i := 1; i < len(t); i++ {
+		t[i] = t[i-1]
+		t[i].multiplyAdd(10, 0)
+	}
+	return t
+}()
+
+// FractionDigits is the number of digits behind the point that the column keeps: 9 for NUMERIC, 38 for BIGNUMERIC, unless it
+// has parameters.
+func (d Decimal) FractionDigits() int { return d.fraction }
+
+// Precision is the number of digits that the column keeps, those behind the point included: 38 for NUMERIC, 77 for
+// BIGNUMERIC, unless it has parameters.
+func (d Decimal) Precision() int { return d.integer + d.fraction }
+
+// Fit turns the wire form of a number, an integer times 10^-Scale, into the integer times 10^-FractionDigits that decimals of
+// Avro and Parquet are. A number that the column does not keep is refused.
+func (d Decimal) Fit(v Scaled) (Scaled, error) {
+	negative := int64(v[3]) < 0
+	if negative {
+		v = v.negated()
+	}
+	for shift := d.scale - d.fraction; shift > 0; shift -= 19 {
+		if v.divide(powers[min(shift, 19)]) != 0 {
+			return Scaled{}, errDecimalScale
+		}
+	}
+	if p := d.Precision(); p < len(tens) && !v.below(&tens[p]) {
+		return Scaled{}, errDecimalRange
+	}
+	if negative {
+		v = v.negated()
+	}
+	return v, nil
+}
+
+func (v *Scaled) below(limit *Scaled) bool {
+	for i := len(v) - 1; i >= 0; i-- {
+		if v[i] != limit[i] {
+			return v[i] < limit[i]
+		}
+	}
+	return false
+}

@@ -200,3 +200,44 @@ func ExampleParseDecimal() {
 	fmt.Printf("%x %v\n", AppendScaled(nil, v), err)
 	// Output: 04807c814a <nil>
 }
+
+// TestFit turns what a column has on the wire into decimals of its own scale.
+func TestFit(t *testing.T) {
+	for _, c := range []struct {
+		d        Decimal
+		in, want string // decimal text; want is the integer
+		kind     Kind
+	}{
+		{decimal(table.Numeric, 0, 0), "123.456", "123456000000", ""},
+		{decimal(table.Numeric, 0, 0), numericMax, "99999999999999999999999999999999999999", ""},
+		{decimal(table.Numeric, 10, 2), "-1.23", "-123", ""},
+		{decimal(table.Numeric, 10, 2), "99999999.99", "9999999999", ""},
+		{decimal(table.Numeric, 10, 2), "-99999999.99", "-9999999999", ""},
+		{decimal(table.Numeric, 10, 2), "100000000", "", KindRange},
+		{decimal(table.Numeric, 10, 2), "-100000000", "", KindRange},
+		{decimal(table.Numeric, 10, 2), "1.234", "", KindScale},
+		{decimal(table.Numeric, 10, 2), "-0.000000001", "", KindScale},
+		{decimal(table.BigNumeric, 0, 0), bigNumericMax, strings.ReplaceAll(bigNumericMax, ".", ""), ""},
+		{decimal(table.BigNumeric, 0, 0), bigNumericMin, strings.ReplaceAll(bigNumericMin, ".", ""), ""},
+		{decimal(table.BigNumeric, 38, 0), "99999999999999999999999999999999999999", "99999999999999999999999999999999999999", ""},
+		{decimal(table.BigNumeric, 38, 0), "100000000000000000000000000000000000000", "", KindRange},
+		{decimal(table.BigNumeric, 38, 0), "0.5", "", KindScale},
+	} {
+		typ := table.Numeric
+		if c.d.Scale() == 38 {
+			typ = table.BigNumeric
+		}
+		v, err := ParseDecimal(decimal(typ, 0, 0), c.in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := c.d.Fit(v)
+		text := ""
+		if err == nil {
+			text = string(got.AppendText(nil, 0))
+		}
+		if kind := kindOf(t, err); kind != c.kind || text != c.want {
+			t.Errorf("Fit(%+v, %s) = %s, %v, want %s, %q", c.d, c.in, text, err, c.want, c.kind)
+		}
+	}
+}

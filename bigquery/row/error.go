@@ -29,6 +29,7 @@ const (
 	KindRecursive Kind = "C-RECURSIVE" // type that contains itself
 	KindArray     Kind = "C-ARRAY"     // list of lists, or of values that may be NULL
 	KindDepth     Kind = "C-DEPTH"     // more than 15 STRUCT levels
+	KindDesc      Kind = "C-DESC"      // descriptor and schema disagree
 	KindDecode    Kind = "D-TYPE"      // value or schema shape mismatch when reading
 	KindOverflow  Kind = "D-OVERFLOW"  // value does not fit the declared type
 	KindNull      Kind = "D-NULL"      // null where the reader allows none
