@@ -13,6 +13,12 @@ type change interface {
 	publish(s *Store, version int64)
 }
 
+// accountable is a change that somebody writes down.
+type accountable interface {
+	// account is called behind publish, with Store.committing held.
+	account()
+}
+
 // ticket is a change waiting in the queue.
 type ticket struct {
 	change  change
@@ -71,6 +77,9 @@ func (s *Store) commitGroup(group []*ticket) {
 		if t.err == nil {
 			t.change.publish(s, t.version)
 			s.version.Store(t.version)
+			if a, ok := t.change.(accountable); ok {
+				a.account()
+			}
 		}
 	}
 }

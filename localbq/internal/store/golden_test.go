@@ -78,7 +78,7 @@ func writeGolden(t *testing.T, golden string) {
 	mutate(t, changed, mutation{2, "two", "B"}, mutation{3, "", "B"})
 	stream = makeStream(t, tab, Buffered)
 	appendTo(t, stream, 0, 4)
-	if _, err := stream.Flush(1, nil); err != nil {
+	if _, err := stream.Flush(1, nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	text := describe(t, s)
@@ -113,7 +113,7 @@ func goldenChanges(t *testing.T, s *Store) {
 	if len(streams) != 1 {
 		t.Fatalf("%d streams", len(streams))
 	}
-	if _, err := streams[0].Flush(0, nil); err != nil {
+	if _, err := streams[0].Flush(0, nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	same(t, "after a flush", merged(t, changed), "1=one", "2=two", "7=hidden")

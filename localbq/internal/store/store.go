@@ -20,7 +20,7 @@ type Options struct {
 	AutoCreateDataset bool
 	// Check, if not nil, is asked before a definition is accepted, after the definition's own rules.
 	Check func(*schema.Definition) error
-	// Wrote, if not nil, is told of every write of rows that nobody else accounts for, once it is visible.
+	// Wrote, if not nil, is told of every write of rows that nobody else accounts for, as by Rows.Account.
 	Wrote func(*Table, Written)
 	// Mode, if not nil, is the mode that a new table starts in.
 	Mode func(TableRef) Mode

@@ -56,18 +56,31 @@ func (t *Table) adopt(s *Stream) {
 	t.streams[s.id] = s
 }
 
-// Flush makes the rows of a Buffered stream visible up to an offset, included. The note is kept in the log with it.
-func (s *Stream) Flush(offset int64, note []byte) (Written, error) {
-	c := &flushStream{stream: s, offset: offset, note: note}
+// Flush makes the rows of a Buffered stream visible up to an offset, included. The note is kept in the log with it, and
+// told, if not nil, is told.
+func (s *Stream) Flush(offset int64, note []byte, told Account) (Written, error) {
+	c := &flushStream{stream: s, offset: offset, note: note, shown: shown{told: told}}
 	_, err := s.table.store.commit(c)
 	return c.written, err
 }
 
 type flushStream struct {
-	stream  *Stream
-	offset  int64
-	note    []byte
+	stream *Stream
+	offset int64
+	note   []byte
+	shown
+}
+
+// shown is what became visible, and whom to tell of it.
+type shown struct {
+	told    Account
 	written Written
+}
+
+func (s *shown) account() {
+	if s.told != nil {
+		s.told(s.written)
+	}
 }
 
 func (c *flushStream) prepare(*Store, int64) error {
@@ -155,9 +168,9 @@ func (e *CommitRefused) Error() string {
 }
 
 // CommitStreams makes all rows of Pending streams visible at once, or none: then it fails with *CommitRefused. The ids differ.
-// The note is kept in the log with it.
-func (t *Table) CommitStreams(ids []string, note []byte) (Written, error) {
-	c := &commitStreams{table: t, ids: ids, note: note}
+// The note is kept in the log with it, and told, if not nil, is told.
+func (t *Table) CommitStreams(ids []string, note []byte, told Account) (Written, error) {
+	c := &commitStreams{table: t, ids: ids, note: note, shown: shown{told: told}}
 	_, err := t.store.commit(c)
 	return c.written, err
 }
@@ -167,7 +180,7 @@ type commitStreams struct {
 	ids     []string
 	streams []*Stream
 	note    []byte
-	written Written
+	shown
 }
 
 func (c *commitStreams) prepare(*Store, int64) error {

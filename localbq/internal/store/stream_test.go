@@ -29,7 +29,7 @@ func makeStream(t *testing.T, tab *Table, kind StreamKind) *Stream {
 func appendTo(t *testing.T, s *Stream, offset, count int) Written {
 	t.Helper()
 	at := int64(offset)
-	w, err := s.Table().Write(Rows{Info: s.Table().Info(), Batches: list(numbered(offset, count)), Stream: s, Offset: &at, Accounted: true})
+	w, err := s.Table().Write(Rows{Info: s.Table().Info(), Batches: list(numbered(offset, count)), Stream: s, Offset: &at, Account: func(Written) {}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func fillStreams(t *testing.T, s *Store) {
 	}
 	buffered := makeStream(t, make("buffered"), Buffered)
 	appendTo(t, buffered, 0, 5)
-	check(buffered.Flush(2, nil))
+	check(buffered.Flush(2, nil, nil))
 	appendTo(t, buffered, 5, 2)
 	ended := makeStream(t, buffered.Table(), Buffered)
 	check(ended.Finalize())
@@ -60,7 +60,7 @@ func fillStreams(t *testing.T, s *Store) {
 	pending := makeStream(t, make("pending"), Pending)
 	appendTo(t, pending, 0, 3)
 	check(pending.Finalize())
-	check(pending.Table().CommitStreams([]string{pending.ID()}, nil))
+	check(pending.Table().CommitStreams([]string{pending.ID()}, nil, nil))
 	appendTo(t, makeStream(t, pending.Table(), Pending), 0, 2)
 
 	appendTo(t, makeStream(t, make("committed"), Committed), 0, 3)
@@ -93,7 +93,7 @@ func TestStreamArbitration(t *testing.T) {
 		var writers sync.WaitGroup
 		for i := range 8 {
 			writers.Go(func() {
-				_, err := tab.Write(Rows{Info: tab.Info(), Batches: list(numbered(int(round), 1)), Stream: stream, Offset: &round, Accounted: true})
+				_, err := tab.Write(Rows{Info: tab.Info(), Batches: list(numbered(int(round), 1)), Stream: stream, Offset: &round, Account: func(Written) {}})
 				if e, ok := errors.AsType[*StreamError](err); ok && e.Fault == OffsetTaken && e.End == round+1 {
 					taken.Store(i, true)
 				} else if err == nil {
@@ -128,7 +128,7 @@ func TestStreamManyChunks(t *testing.T) {
 			appendTo(t, stream, end, 17_001)
 			end += 17_001
 		}
-		if _, err := stream.Flush(int64(end-5000*round-2), nil); err != nil {
+		if _, err := stream.Flush(int64(end-5000*round-2), nil, nil); err != nil {
 			t.Fatal(err)
 		}
 		if round%2 == 0 {
@@ -165,7 +165,7 @@ func TestStreamsExpire(t *testing.T) {
 	if tab.Stream(stream.ID()) != nil {
 		t.Error("an expired stream is found")
 	}
-	if _, err := stream.Flush(0, nil); err == nil {
+	if _, err := stream.Flush(0, nil, nil); err == nil {
 		t.Error("an expired stream is flushed")
 	}
 	closeStore(t, s)

@@ -118,9 +118,14 @@ type Rows struct {
 	Changes []cdc.Change
 	// Note is kept in the log with the rows, for whoever reads the log back.
 	Note []byte
-	// Accounted says that the writer writes the rows down itself, and Options.Wrote need not be told.
-	Accounted bool
+	// Account, if not nil, is told of the write in place of Options.Wrote.
+	Account Account
 }
+
+// Account writes down what a write did. It is called once the write is visible and before a checkpoint can begin, which makes
+// the log forget the write's note: whoever keeps accounts has them by the time of Options.Trimming. No other write is committed
+// meanwhile, and none may be made in it.
+type Account func(Written)
 
 // Written says what a write did.
 type Written struct {
@@ -187,9 +192,6 @@ func (t *Table) Write(r Rows) (Written, error) {
 	if _, err := commit(w); err != nil {
 		return Written{}, err
 	}
-	if !r.Accounted && t.store.options.Wrote != nil {
-		t.store.options.Wrote(t, w.written)
-	}
 	return w.written, nil
 }
 
@@ -214,7 +216,7 @@ func (w *write) shape() *schema.Schema {
 // reshape gives batches from elsewhere the very types of the definition, which Arrow tells apart by the names and the
 // nullability of nested fields too. The decoder's batches have them already.
 func (w *write) reshape() error {
-	if w.Accounted || len(w.Batches) == 0 {
+	if w.Account != nil || len(w.Batches) == 0 {
 		return nil
 	}
 	out := make([]arrow.RecordBatch, len(w.Batches))
@@ -331,6 +333,15 @@ func (w *write) publish(s *Store, version int64) {
 	t.touched = version
 	if w.Changes != nil {
 		w.apply(version)
+	}
+}
+
+func (w *write) account() {
+	switch wrote := w.table.store.options.Wrote; {
+	case w.Account != nil:
+		w.Account(w.written)
+	case wrote != nil:
+		wrote(w.table, w.written)
 	}
 }
 

@@ -30,14 +30,13 @@ func (s *Server) batchCommit(ctx context.Context, q *storagepb.BatchCommitWriteS
 	if err != nil {
 		return nil, err
 	}
-	written, err := t.CommitStreams(ids, noteOf(ctx))
+	written, err := t.CommitStreams(ids, noteOf(ctx), account(ctx, t))
 	if refused, ok := errors.AsType[*store.CommitRefused](err); ok {
 		return refusedCommit(t, refused), nil
 	}
 	if err != nil {
 		return nil, streamFailure(streamName{full: q.GetParent(), table: ref}, 0, err)
 	}
-	account(ctx, t, written)
 	return &storagepb.BatchCommitWriteStreamsResponse{CommitTime: timestamppb.New(store.TimeOf(written.After))}, nil
 }
 

@@ -203,7 +203,7 @@ func (c *connection) write(d *destination, r *request) (*storagepb.AppendRowsRes
 	case r.count() == 0:
 		return nil, c.noRows(r)
 	}
-	rows := store.Rows{Info: d.info, Count: r.count(), Accounted: true, Stream: c.created, Offset: r.offset}
+	rows := store.Rows{Info: d.info, Count: r.count(), Account: c.accountFor(d), Stream: c.created, Offset: r.offset}
 	if mode := d.table.Mode(); mode != store.ModeNull {
 		if err := c.decode(d, r); err != nil {
 			return nil, err
@@ -219,25 +219,31 @@ func (c *connection) write(d *destination, r *request) (*storagepb.AppendRowsRes
 	if err != nil {
 		return nil, c.storeFailure(r, err)
 	}
-	c.event.Update(func(a *audit.Record) {
-		a.Effect, a.Instance = audit.Visible, d.table.Instance()
-		a.First, a.Count, a.Before, a.After = written.First, written.Count, written.Before, written.After
-		if written.Hidden {
-			a.Effect = audit.Applied
-		}
-		if c.created != nil {
-			a.At = &written.Offset
-		}
-		a.Removed = Removed(written)
-		if written.Mixed > 0 {
-			a.Note = mixedNote(written.Mixed)
-		}
-	})
 	result := &storagepb.AppendRowsResponse_AppendResult{} // the default stream has no offsets
 	if c.created != nil {
 		result.Offset = wrapperspb.Int64(written.Offset)
 	}
 	return &storagepb.AppendRowsResponse{Response: &storagepb.AppendRowsResponse_AppendResult_{AppendResult: result}}, nil
+}
+
+// accountFor writes down what an append did.
+func (c *connection) accountFor(d *destination) store.Account {
+	return func(written store.Written) {
+		c.event.Update(func(a *audit.Record) {
+			a.Effect, a.Instance = audit.Visible, d.table.Instance()
+			a.First, a.Count, a.Before, a.After = written.First, written.Count, written.Before, written.After
+			if written.Hidden {
+				a.Effect = audit.Applied
+			}
+			if c.created != nil {
+				a.At = &written.Offset
+			}
+			a.Removed = Removed(written)
+			if written.Mixed > 0 {
+				a.Note = mixedNote(written.Mixed)
+			}
+		})
+	}
 }
 
 func (c *connection) decoding(r *request) decode.Request {

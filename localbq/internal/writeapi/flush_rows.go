@@ -49,11 +49,9 @@ func (s *Server) flushRows(ctx context.Context, q *storagepb.FlushRowsRequest) e
 	if stream == nil {
 		return unknownStream(name)
 	}
-	written, err := stream.Flush(offset, noteOf(ctx))
-	if err != nil {
+	if _, err = stream.Flush(offset, noteOf(ctx), account(ctx, t)); err != nil {
 		return flushFailure(name, offset, err)
 	}
-	account(ctx, t, written)
 	return nil
 }
 

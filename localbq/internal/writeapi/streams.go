@@ -149,17 +149,19 @@ func Shown(t *store.Table, w store.Written) (out []audit.Shown) {
 }
 
 // account writes down what a flush or a commit made visible.
-func account(ctx context.Context, t *store.Table, w store.Written) {
+func account(ctx context.Context, t *store.Table) store.Account {
 	e := watch.Event(ctx)
 	if e == nil {
-		return
+		return nil
 	}
-	e.Update(func(r *audit.Record) {
-		r.Instance, r.Shown, r.Before, r.After = t.Instance(), Shown(t, w), w.Before, w.After
-		if w.Count > 0 {
-			r.Effect, r.First, r.Count = audit.Visible, w.First, w.Count
-		}
-	})
+	return func(w store.Written) {
+		e.Update(func(r *audit.Record) {
+			r.Instance, r.Shown, r.Before, r.After = t.Instance(), Shown(t, w), w.Before, w.After
+			if w.Count > 0 {
+				r.Effect, r.First, r.Count = audit.Visible, w.First, w.Count
+			}
+		})
+	}
 }
 
 // noteOf is the gist of the call's record, for the store's log.
