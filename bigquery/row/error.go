@@ -3,6 +3,7 @@ package row
 import (
 	"errors"
 	"fmt"
+	"strconv"
 )
 
 // Kind is the class of a row error; see docs/reference/errors.md.
@@ -21,6 +22,7 @@ const (
 	KindEmptyDoc  Kind = "R-EMPTYDOC"  // {} at the top level
 	KindUnknown   Kind = "R-UNKNOWN"   // field the schema lacks
 	KindDuplicate Kind = "R-DUPKEY"    // key twice, ignoring case
+	KindPrint     Kind = "R-PRINT"     // protobuf message that has no JSON form
 	KindSchema    Kind = "C-SCHEMA"    // schema that cannot be derived or used
 	KindEmpty     Kind = "C-EMPTY"     // table or STRUCT without columns
 	KindCase      Kind = "C-CASE"      // sibling names equal ignoring case
@@ -30,6 +32,15 @@ const (
 	KindArray     Kind = "C-ARRAY"     // list of lists, or of values that may be NULL
 	KindDepth     Kind = "C-DEPTH"     // more than 15 STRUCT levels
 	KindDesc      Kind = "C-DESC"      // descriptor and schema disagree
+	KindPath      Kind = "C-PATH"      // marker path that no field has
+	KindMark      Kind = "C-MARK"      // marker on a field that cannot carry it
+	KindBoth      Kind = "C-BOTH"      // field marked as JSON and as GEOGRAPHY
+	KindOptNum    Kind = "C-OPTNUM"    // illegal or doubly used option number
+	KindOptType   Kind = "C-OPTTYPE"   // field option that is no singular bool
+	KindUnion     Kind = "C-UNION"     // Avro union without exactly one type beside null
+	KindLogical   Kind = "C-LOGICAL"   // logical type that BigQuery cannot keep
+	KindDecimal   Kind = "C-DECIMAL"   // decimal beyond BIGNUMERIC
+	KindRoot      Kind = "C-ROOT"      // record schema that is no record, or cannot be read
 	KindDecode    Kind = "D-TYPE"      // value or schema shape mismatch when reading
 	KindOverflow  Kind = "D-OVERFLOW"  // value does not fit the declared type
 	KindNull      Kind = "D-NULL"      // null where the reader allows none
@@ -54,6 +65,25 @@ func (e *Error) Error() string {
 		s += fmt.Sprintf(" (at byte %d of the record)", e.Offset)
 	}
 	return s
+}
+
+// Within puts the name of a field before the path, and returns e.
+func (e *Error) Within(name string) *Error {
+	if e.Path == "" || e.Path[0] == '[' {
+		e.Path = name + e.Path
+	} else {
+		e.Path = name + "." + e.Path
+	}
+	return e
+}
+
+// Element puts the index of an element before the path, and returns e.
+func (e *Error) Element(i int) *Error {
+	if e.Path != "" && e.Path[0] != '[' {
+		e.Path = "." + e.Path
+	}
+	e.Path = "[" + strconv.Itoa(i) + "]" + e.Path
+	return e
 }
 
 // ValueError says why a value has no form in a column. It knows no field; formats add one, by At. The errors

@@ -3,7 +3,6 @@ package structrow
 import (
 	"encoding/json"
 	"math/big"
-	"strconv"
 	"time"
 	"unicode/utf8"
 	"unsafe"
@@ -42,7 +41,7 @@ func (p *structPlan) append(buf []byte, base unsafe.Pointer) ([]byte, *row.Error
 		}
 		var e *row.Error
 		if buf, e = c.append(buf, unsafe.Add(at, c.offset)); e != nil {
-			return buf, within(e, c.field.Name)
+			return buf, e.Within(c.field.Name)
 		}
 	}
 	return buf, nil
@@ -56,17 +55,6 @@ func follow(at unsafe.Pointer, hops []hop) unsafe.Pointer {
 		}
 	}
 	return at
-}
-
-// within puts a name before the path of an error.
-func within(e *row.Error, name string) *row.Error {
-	switch {
-	case e.Path == "" || e.Path[0] == '[':
-		e.Path = name + e.Path
-	default:
-		e.Path = name + "." + e.Path
-	}
-	return e
 }
 
 // append appends the column whose Go value is at p.
@@ -122,29 +110,20 @@ func (c *column) appendList(buf []byte, p unsafe.Pointer, n int) ([]byte, *row.E
 			at, v = *(*unsafe.Pointer)(at), v.elem
 		}
 		if at == nil || v.op == opRat && *(**big.Rat)(at) == nil {
-			return buf, element(row.At(errNilElem, "", -1), i)
+			return buf, row.At(errNilElem, "", -1).Element(i)
 		}
 		if !c.packed {
 			buf = append(buf, c.tag...)
 		}
 		var e *row.Error
 		if buf, e = v.append(buf, at); e != nil {
-			return buf, element(e, i)
+			return buf, e.Element(i)
 		}
 	}
 	if c.packed {
 		buf = row.EndLength(buf, start)
 	}
 	return buf, nil
-}
-
-// element puts an index before the path of an error.
-func element(e *row.Error, i int) *row.Error {
-	if e.Path != "" && e.Path[0] != '[' {
-		e.Path = "." + e.Path
-	}
-	e.Path = "[" + strconv.Itoa(i) + "]" + e.Path
-	return e
 }
 
 // append appends one value, without its tag.

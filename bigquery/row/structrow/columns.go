@@ -193,7 +193,7 @@ func List[T, E any](read func(*T) []E, of Value[E]) Value[T] {
 				e = row.At(errNilElem, "", -1)
 			}
 			if e != nil {
-				return buf, false, element(e, i)
+				return buf, false, e.Element(i)
 			}
 			buf = out
 		}
@@ -234,7 +234,7 @@ func (c Columns[T]) faults() (faults []error) {
 			var e *row.Error
 			if errors.As(err, &e) {
 				inner := *e
-				faults = append(faults, within(&inner, c[i].Name))
+				faults = append(faults, inner.Within(c[i].Name))
 			}
 		}
 	}
@@ -258,7 +258,7 @@ func appendColumns[T any](columns []columnPlan[T], buf []byte, rec *T) ([]byte, 
 			e = &row.Error{Kind: row.KindRequired, Offset: -1, Msg: "no value, expected one: the column is REQUIRED"}
 		}
 		if e != nil {
-			return buf, within(e, c.name)
+			return buf, e.Within(c.name)
 		}
 		buf = out
 	}

@@ -94,7 +94,7 @@ func readMembers(p *structPlan, fields []table.Field) ([]member, *row.Error) {
 		if inner := c.scalar().members; inner != nil {
 			var e *row.Error
 			if m.members, e = readMembers(inner, row.Members(f)); e != nil {
-				return nil, within(e, f.Name)
+				return nil, e.Within(f.Name)
 			}
 		}
 		out = append(out, m)
@@ -136,7 +136,7 @@ func setMembers(members []member, base unsafe.Pointer, values []row.Value) *row.
 			continue
 		}
 		if e := m.set(&m.column.value, unsafe.Add(at, m.column.offset), in); e != nil {
-			return within(e, m.column.field.Name)
+			return e.Within(m.column.field.Name)
 		}
 	}
 	return nil

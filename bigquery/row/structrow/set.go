@@ -61,7 +61,7 @@ func (m *member) setArray(v *value, p unsafe.Pointer, list []row.Value) *row.Err
 func (m *member) setElements(v *value, p unsafe.Pointer, list []row.Value) *row.Error {
 	for i := range list {
 		if e := m.set(v.elem, unsafe.Add(p, uintptr(i)*v.size), &list[i]); e != nil {
-			return element(e, i)
+			return e.Element(i)
 		}
 	}
 	return nil
