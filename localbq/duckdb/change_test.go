@@ -62,7 +62,6 @@ func TestInsertStatements(t *testing.T) {
 		"INSERT d.t (a) SELECT NULL FROM d.t":          "Required field a cannot be null",
 		"INSERT d.t (a, b) VALUES (1, 'long')":         "Field b: STRING(3) has maximum length 3 but got a value with length 4",
 		"INSERT d.none VALUES (1)":                     "Not found: Table p:d.none was not found in location US",
-		"INSERT d.t (a) VALUES (DEFAULT)":              "Not supported by local BigQuery: DEFAULT in VALUES at [1:24]",
 		"INSERT INTO d.t (a) VALUES (1); SELECT 1":     "Not supported by local BigQuery: scripts of several statements at [1:33]",
 		"CREATE TABLE d.t (a INT64)":                   "Already Exists: Table p:d.t",
 		"CREATE TABLE d.u (a INT64, A STRING)":         "Duplicate column name A in CREATE TABLE at [1:28]",

@@ -33,18 +33,16 @@ func TestUpdateAndDelete(t *testing.T) {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	for sql, want := range map[string]string{
-		"UPDATE d.t SET name = u.name FROM d.u AS u WHERE t.id = u.id":  "UPDATE/MERGE must match at most one source row for each target row",
-		"UPDATE d.t SET name = 'too long' WHERE TRUE":                   "Field name: STRING(5) has maximum length 5 but got a value with length 8",
-		"UPDATE d.t SET id = NULL WHERE TRUE":                           "Required field id cannot be null",
-		"UPDATE d.t SET id = 'x' WHERE TRUE":                            "Value of type STRING cannot be assigned to id, which has type INT64 at [1:21]",
-		"UPDATE d.t SET z = 1 WHERE TRUE":                               "Column z is not present in table d.t at [1:16]",
-		"UPDATE d.t SET id = 1, id = 2 WHERE TRUE":                      "Update item id assigned more than once at [1:24]",
-		"UPDATE d.t SET id = 1":                                         "Syntax error: UPDATE must have a WHERE clause at [1:22]",
-		"DELETE FROM d.t":                                               "Syntax error: DELETE must have a WHERE clause at [1:16]",
-		"DELETE FROM d.t WHERE 1":                                       "WHERE clause should return type BOOL, but returns INT64 at [1:23]",
-		"UPDATE d.t SET r.a = 1 WHERE TRUE":                             "Not supported by local BigQuery: SET of a path: name the column alone at [1:16]",
-		"MERGE d.t USING d.u ON FALSE WHEN NOT MATCHED THEN INSERT ROW": "Not supported by local BigQuery: MERGE statements at [1:1]",
-		"DELETE FROM d.none WHERE TRUE":                                 "Not found: Table p:d.none was not found in location US",
+		"UPDATE d.t SET name = u.name FROM d.u AS u WHERE t.id = u.id": "UPDATE/MERGE must match at most one source row for each target row",
+		"UPDATE d.t SET name = 'too long' WHERE TRUE":                  "Field name: STRING(5) has maximum length 5 but got a value with length 8",
+		"UPDATE d.t SET id = NULL WHERE TRUE":                          "Required field id cannot be null",
+		"UPDATE d.t SET id = 'x' WHERE TRUE":                           "Value of type STRING cannot be assigned to id, which has type INT64 at [1:21]",
+		"UPDATE d.t SET z = 1 WHERE TRUE":                              "Column z is not present in table d.t at [1:16]",
+		"UPDATE d.t SET id = 1, id = 2 WHERE TRUE":                     "Update item id assigned more than once at [1:24]",
+		"UPDATE d.t SET id = 1":                                        "Syntax error: UPDATE must have a WHERE clause at [1:22]",
+		"DELETE FROM d.t":                                              "Syntax error: DELETE must have a WHERE clause at [1:16]",
+		"DELETE FROM d.t WHERE 1":                                      "WHERE clause should return type BOOL, but returns INT64 at [1:23]",
+		"DELETE FROM d.none WHERE TRUE":                                "Not found: Table p:d.none was not found in location US",
 	} {
 		if got := s.run(sql); got != want {
 			t.Errorf("%s\n got %s\nwant %s", sql, got, want)

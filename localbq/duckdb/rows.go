@@ -135,9 +135,11 @@ func appendLists(b *array.ListBuilder, f *schema.Field, v *native.Vector, from, 
 }
 
 func appendStructs(b *array.StructBuilder, f *schema.Field, v *native.Vector, from, to int) error {
-	for i := from; i < to; i++ {
-		b.Append(!v.Null(i))
+	there := make([]bool, to-from)
+	for i := range there {
+		there[i] = !v.Null(from + i)
 	}
+	b.AppendValues(there) // Append would make members of a NULL, which come below for all rows
 	if f.Type == schema.Interval {
 		appendIntervals(b, v, from, to)
 		return nil

@@ -177,7 +177,8 @@ func TestMaxStaleness(t *testing.T) {
 				break
 			}
 		}
-		for _, sql := range []string{"INSERT d.merge (id) VALUES (9)", "TRUNCATE TABLE d.merge"} {
+		for _, sql := range []string{"INSERT d.merge (id) VALUES (9)", "TRUNCATE TABLE d.merge", "DELETE FROM d.merge WHERE TRUE",
+			"UPDATE d.merge SET v = 'x' WHERE TRUE", "MERGE d.merge USING UNNEST([2]) AS k ON id = k WHEN MATCHED THEN DELETE"} {
 			if got := s.run(sql); !strings.Contains(got, "merged at query time") {
 				t.Errorf("%s: %q", sql, got)
 			}

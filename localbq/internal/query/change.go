@@ -3,9 +3,10 @@ package query
 import "github.com/millrace-dev/millrace/localbq/internal/schema"
 
 // Change is what a statement that is no query asks of the service, which makes it. Rows, where there are any, are the rows of
-// the Result: those of UPDATE and DELETE have the ids of the rows that go in their first column, RowID.
+// the Result: those of UPDATE, DELETE and MERGE have the ids of the rows that go in their first column, RowID; those of MERGE
+// have in the second, Action, what is done about the row, and are in its order.
 type Change struct {
-	// Kind is the statement's type as jobs name it: INSERT, UPDATE, DELETE, TRUNCATE_TABLE, CREATE_TABLE, CREATE_TABLE_AS_SELECT, CREATE_VIEW,
+	// Kind is the statement's type as jobs name it: INSERT, UPDATE, DELETE, MERGE, TRUNCATE_TABLE, CREATE_TABLE, CREATE_TABLE_AS_SELECT, CREATE_VIEW,
 	// CREATE_MATERIALIZED_VIEW, CREATE_SCHEMA, DROP_TABLE, DROP_VIEW, DROP_MATERIALIZED_VIEW, DROP_SCHEMA or ALTER_TABLE.
 	Kind string
 	// Target is the table; a dataset has no Table.

@@ -103,6 +103,16 @@ type Table struct {
 // RowID is the name of the column of row ids, which no column of a user can have.
 const RowID = "\x00row"
 
+// Action is the name of the column that says what MERGE does about a row: one of the numbers below.
+const Action = "\x00action"
+
+// What MERGE does about a row. Rows that are inserted have no id.
+const (
+	Deletes = iota
+	Updates
+	Inserts
+)
+
 // Result is what a statement answered. The batches belong to the caller.
 type Result struct {
 	// Change is what the statement asks for beside its rows; nil for a query. Schema and Batches are then the rows to write,

@@ -25,18 +25,10 @@ func (c *change) dml() bool {
 
 // affecting reports whether jobs tell the number of rows that the statement changed.
 func (c *change) affecting() bool {
-	return c.Kind == "INSERT" || c.Kind == "UPDATE" || c.Kind == "DELETE"
+	return oneOf(c.Kind, "INSERT", "UPDATE", "DELETE", "MERGE")
 }
 
-func (c *change) affected() int64 {
-	switch c.Kind {
-	case "UPDATE":
-		return c.updated
-	case "DELETE":
-		return c.deleted
-	}
-	return c.inserted
-}
+func (c *change) affected() int64 { return c.inserted + c.updated + c.deleted }
 
 // apply carries out a statement that is no query.
 func (s *Server) apply(j *job, r *query.Result, out *jobResult) error {
@@ -63,7 +55,7 @@ func (s *Server) apply(j *job, r *query.Result, out *jobResult) error {
 	switch c.Kind {
 	case "INSERT":
 		return s.insertInto(table, r, c, out)
-	case "UPDATE", "DELETE":
+	case "UPDATE", "DELETE", "MERGE":
 		return s.mutate(table, r, c, out)
 	case "TRUNCATE_TABLE":
 		return s.truncate(table, c, out)
@@ -305,13 +297,18 @@ func (c *change) describe(s *bqapi.JobStatistics2) {
 }
 
 func (c *change) stats() *bqapi.DmlStatistics {
+	out := &bqapi.DmlStatistics{InsertedRowCount: c.inserted, UpdatedRowCount: c.updated, DeletedRowCount: c.deleted}
 	switch c.Kind {
+	case "MERGE":
+		out.ForceSendFields = []string{"InsertedRowCount", "UpdatedRowCount", "DeletedRowCount"}
 	case "UPDATE":
-		return &bqapi.DmlStatistics{UpdatedRowCount: c.updated, ForceSendFields: []string{"UpdatedRowCount"}}
+		out.ForceSendFields = []string{"UpdatedRowCount"}
 	case "DELETE", "TRUNCATE_TABLE":
-		return &bqapi.DmlStatistics{DeletedRowCount: c.deleted, ForceSendFields: []string{"DeletedRowCount"}}
+		out.ForceSendFields = []string{"DeletedRowCount"}
+	default:
+		out.ForceSendFields = []string{"InsertedRowCount"}
 	}
-	return &bqapi.DmlStatistics{InsertedRowCount: c.inserted, ForceSendFields: []string{"InsertedRowCount"}}
+	return out
 }
 
 // answer is what jobs.query says of the statement.

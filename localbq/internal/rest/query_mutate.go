@@ -40,37 +40,77 @@ func rowIDs(t query.Table, snapshot *store.Snapshot) *query.Table {
 	return &t
 }
 
-// mutate is UPDATE and DELETE: rows go by their ids, and new ones come in the same commit.
+// mutate is UPDATE, DELETE and MERGE: rows go by their ids, and new ones come in the same commit.
 func (s *Server) mutate(ref store.TableRef, r *query.Result, c *change, out *jobResult) error {
-	t, err := s.writable(ref)
+	t, err := s.changeable(ref)
 	if err != nil {
 		return err
 	}
-	ids, err := pickedRows(r.Batches)
-	if err != nil || len(ids) == 0 {
+	ids, rows := c.picked(r)
+	gone, err := pickedRows(ids)
+	if err != nil || len(gone) == 0 && len(rows) == 0 {
 		return err
 	}
-	w := store.Rows{Info: t.Info(), Remove: ids}
-	if c.Kind == "UPDATE" {
-		rest := &schema.Schema{Fields: r.Schema.Fields[1:]}
-		if w.Batches, err = fit(withoutIDs(r.Batches), rest, w.Info.Schema, s.Clock.Now()); err != nil {
+	w := store.Rows{Info: t.Info(), Remove: gone}
+	if len(rows) > 0 {
+		columns := &schema.Schema{Fields: r.Schema.Fields[c.leading():]}
+		if w.Batches, err = fit(without(rows, c.leading()), columns, w.Info.Schema, s.Clock.Now()); err != nil {
 			return err
 		}
-		c.updated = r.Rows
-	} else {
-		c.deleted = r.Rows
 	}
 	written, err := t.Write(w)
 	out.version = written.After
 	return err
 }
 
-// pickedRows are the rows that a statement picked, each of which it may pick once.
-func pickedRows(batches []arrow.RecordBatch) ([]store.Range, error) {
-	var ids []int64
-	for _, b := range batches {
-		ids = append(ids, b.Column(0).(*array.Int64).Int64Values()...)
+// leading is how many columns of the rows are no columns of the table.
+func (c *change) leading() int {
+	if c.Kind == "MERGE" {
+		return 2
 	}
+	return 1
+}
+
+// picked are the ids of the rows that go and the rows that come, which it counts.
+func (c *change) picked(r *query.Result) (ids []int64, rows []arrow.RecordBatch) {
+	for _, b := range r.Batches {
+		id := b.Column(0).(*array.Int64)
+		if c.Kind != "MERGE" {
+			ids = append(ids, id.Int64Values()...)
+			continue
+		}
+		first := b.NumRows() // of those that make a row; the actions are in ascending order
+		for i, action := range b.Column(1).(*array.Int64).Int64Values() {
+			switch action {
+			case query.Deletes:
+				c.deleted++
+			case query.Updates:
+				c.updated++
+			case query.Inserts:
+				c.inserted++
+			}
+			if action != query.Inserts {
+				ids = append(ids, id.Value(i))
+			}
+			if action != query.Deletes {
+				first = min(first, int64(i))
+			}
+		}
+		if first < b.NumRows() {
+			rows = append(rows, b.NewSlice(first, b.NumRows()))
+		}
+	}
+	switch c.Kind {
+	case "UPDATE":
+		c.updated, rows = r.Rows, r.Batches
+	case "DELETE":
+		c.deleted = r.Rows
+	}
+	return ids, rows
+}
+
+// pickedRows are the rows that a statement picked, each of which it may pick once.
+func pickedRows(ids []int64) ([]store.Range, error) {
 	slices.Sort(ids)
 	var out []store.Range
 	for i, id := range ids {
@@ -86,10 +126,11 @@ func pickedRows(batches []arrow.RecordBatch) ([]store.Range, error) {
 	return out, nil
 }
 
-func withoutIDs(batches []arrow.RecordBatch) []arrow.RecordBatch {
+// without leaves the first columns of batches out.
+func without(batches []arrow.RecordBatch, columns int) []arrow.RecordBatch {
 	out := make([]arrow.RecordBatch, len(batches))
 	for i, b := range batches {
-		out[i] = array.NewRecordBatch(arrow.NewSchema(b.Schema().Fields()[1:], nil), b.Columns()[1:], b.NumRows())
+		out[i] = array.NewRecordBatch(arrow.NewSchema(b.Schema().Fields()[columns:], nil), b.Columns()[columns:], b.NumRows())
 	}
 	return out
 }

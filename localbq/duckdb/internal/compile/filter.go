@@ -33,14 +33,32 @@ func (c *compiler) requireFilter(t *table, src *source, pos googlesql.Pos) error
 // name the column to filter by.
 func (s *selecting) missingFilter(required []filter, out *clauses) error {
 	for _, f := range required {
-		named := regexp.MustCompile(regexp.QuoteMeta(f.column.sql) + `\b`).MatchString
 		outside := s.filtered > 0 && s.tree.Where == nil || s.filtered > 1
-		if !named(out.where) && !named(joins(out.from)) && !outside {
-			return f.pos.Errorf("Cannot query over table '%s.%s.%s' without a filter over column(s) '%s' that can be used for partition elimination",
-				f.ref.Project, f.ref.Dataset, f.ref.Table, f.column.name)
+		if !f.in(out.where) && !f.in(joins(out.from)) && !outside {
+			return f.missing()
 		}
 	}
 	return nil
+}
+
+// filteredBy refuses a statement whose conditions do not name every column that a table wants to be filtered by.
+func (c *compiler) filteredBy(conditions string) error {
+	for _, f := range c.filters {
+		if !f.in(conditions) {
+			return f.missing()
+		}
+	}
+	return nil
+}
+
+// in reports whether a text of the engine's names the column.
+func (f filter) in(sql string) bool {
+	return regexp.MustCompile(regexp.QuoteMeta(f.column.sql) + `\b`).MatchString(sql)
+}
+
+func (f filter) missing() error {
+	return f.pos.Errorf("Cannot query over table '%s.%s.%s' without a filter over column(s) '%s' that can be used for partition elimination",
+		f.ref.Project, f.ref.Dataset, f.ref.Table, f.column.name)
 }
 
 // joins is what follows the first ON of a FROM clause.

@@ -25,21 +25,16 @@ func (c *compiler) insertRows(i *googlesql.Insert, fields []*schema.Field) (resu
 	var rows []string
 	for _, row := range i.Rows {
 		if len(row) != len(fields) {
-			return r, row[0].At().Errorf("Inserted row has wrong column count; Has %d, expected %d", len(row), len(fields))
+			return r, wrongCount(row[0].At(), len(row), len(fields))
 		}
 		items := make([]string, len(row))
 		err := c.within("VALUES", func() error {
 			for k, x := range row {
-				v, err := c.expr(x, &scope{})
+				sql, err := c.assigned(x, fields[k], TypeOf(fields[k]), &scope{}, cannotInsert(fields[k]))
 				if err != nil {
 					return err
 				}
-				t := TypeOf(fields[k])
-				w, ok := coerce(v, t)
-				if !ok {
-					return v.pos.Errorf("Value has type %s which cannot be inserted into column %s, which has type %s", v.typ, fields[k].Name, t)
-				}
-				items[k] = fmt.Sprintf("%s AS c%d", cast(w.sql, t), k)
+				items[k] = fmt.Sprintf("%s AS c%d", sql, k)
 			}
 			return nil
 		})
@@ -60,7 +55,7 @@ func (c *compiler) insertQuery(i *googlesql.Insert, fields []*schema.Field) (res
 	}
 	r = r.unfold(c)
 	if len(r.columns) != len(fields) {
-		return r, i.Query.Pos.Errorf("Inserted row has wrong column count; Has %d, expected %d", len(r.columns), len(fields))
+		return r, wrongCount(i.Query.Pos, len(r.columns), len(fields))
 	}
 	return c.fit(r, fields, i.Query.Pos)
 }

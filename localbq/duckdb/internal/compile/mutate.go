@@ -2,13 +2,11 @@ package compile
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/millrace-dev/millrace/localbq/duckdb/internal/googlesql"
 	"github.com/millrace-dev/millrace/localbq/internal/query"
-	"github.com/millrace-dev/millrace/localbq/internal/schema"
 )
 
 // mutated is the table of an UPDATE or DELETE in its own FROM clause.
@@ -60,13 +58,7 @@ func (c *compiler) where(x googlesql.Expr, s *scope) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	for _, f := range c.filters {
-		if !regexp.MustCompile(regexp.QuoteMeta(f.column.sql) + `\b`).MatchString(v.sql) {
-			return "", f.pos.Errorf("Cannot query over table '%s.%s.%s' without a filter over column(s) '%s' that can be used for partition elimination",
-				f.ref.Project, f.ref.Dataset, f.ref.Table, f.column.name)
-		}
-	}
-	return v.sql, nil
+	return v.sql, c.filteredBy(v.sql)
 }
 
 // delete compiles DELETE to the ids of the rows that go.
@@ -111,7 +103,7 @@ func (c *compiler) update(u *googlesql.Update) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	values, err := c.assignments(u, m)
+	values, err := c.assignments(u.Set, m, m.scope)
 	if err != nil {
 		return nil, err
 	}
@@ -127,36 +119,4 @@ func (c *compiler) update(u *googlesql.Update) (*Plan, error) {
 	}
 	r := result{sql: fmt.Sprintf("SELECT %s FROM %s WHERE %s", strings.Join(items, ", "), from, where), columns: columns}
 	return c.changing(r, "UPDATE", m.ref), nil
-}
-
-// assignments are the values that columns get, by index.
-func (c *compiler) assignments(u *googlesql.Update, m *mutated) (map[int]string, error) {
-	out := map[int]string{}
-	for _, a := range u.Set {
-		i := slices.IndexFunc(fieldsOf(m.Schema), func(f *schema.Field) bool { return strings.EqualFold(f.Name, a.Column.Text) })
-		if i < 0 {
-			return nil, a.Column.Pos.Errorf("Column %s is not present in table %s", a.Column.Text, joined(u.Table))
-		}
-		f := m.Schema.Fields[i]
-		if _, twice := out[i]; twice {
-			return nil, a.Column.Pos.Errorf("Update item %s assigned more than once", f.Name)
-		}
-		err := c.within("UPDATE SET", func() error {
-			v, err := c.expr(a.Value, m.scope)
-			if err != nil {
-				return err
-			}
-			t := TypeOf(f)
-			w, ok := coerce(v, t)
-			if !ok {
-				return v.pos.Errorf("Value of type %s cannot be assigned to %s, which has type %s", v.typ, f.Name, t)
-			}
-			out[i] = cast(w.sql, t)
-			return nil
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
 }

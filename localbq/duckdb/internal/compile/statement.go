@@ -28,6 +28,8 @@ func Statement(sql string, env Env) (*Plan, error) {
 		return c.update(s)
 	case *googlesql.Delete:
 		return c.delete(s)
+	case *googlesql.Merge:
+		return c.merge(s)
 	case *googlesql.Truncate:
 		ref, err := c.target(s.Table, s.Pos)
 		return &Plan{Change: &query.Change{Kind: "TRUNCATE_TABLE", Target: ref}}, err

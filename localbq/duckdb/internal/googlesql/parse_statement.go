@@ -43,6 +43,8 @@ func (p *parser) anyStatement() (Statement, error) {
 		return p.update(pos)
 	case p.accept("DELETE"):
 		return p.delete(pos)
+	case p.accept("MERGE"):
+		return p.merge(pos)
 	case p.accept("TRUNCATE", "TABLE"):
 		path, err := p.tablePath()
 		return &Truncate{Pos: pos, Table: path}, err
@@ -294,102 +296,4 @@ func (p *parser) alterColumn(a AlterAction) (_ AlterAction, err error) {
 		err = a.Pos.Unsupported("ALTER COLUMN %s %s", strings.ToUpper(p.peek().text), strings.ToUpper(p.ahead(1).text))
 	}
 	return a, err
-}
-
-func (p *parser) insert(pos Pos) (_ Statement, err error) {
-	i := &Insert{Pos: pos}
-	p.accept("INTO")
-	if i.Table, err = p.tablePath(); err != nil {
-		return nil, err
-	}
-	if p.is("(") && !p.holdsQuery(0) {
-		if i.Columns, err = parenthesised(p, p.names); err != nil {
-			return nil, err
-		}
-	}
-	if !p.accept("VALUES") {
-		i.Query, err = p.query()
-		return i, err
-	}
-	i.Rows, err = list(p, func() ([]Expr, error) {
-		return parenthesised(p, func() ([]Expr, error) { return list(p, p.insertValue) })
-	})
-	return i, err
-}
-
-func (p *parser) insertValue() (Expr, error) {
-	if p.is("DEFAULT") {
-		return nil, p.peek().pos.Unsupported("DEFAULT in VALUES")
-	}
-	return p.expr()
-}
-
-func (p *parser) update(pos Pos) (_ Statement, err error) {
-	u := &Update{Pos: pos}
-	if u.Table, err = p.tablePath(); err != nil {
-		return nil, err
-	}
-	if u.Alias, err = p.dmlAlias("SET"); err != nil {
-		return nil, err
-	}
-	if err := p.expect("SET"); err != nil {
-		return nil, err
-	}
-	if u.Set, err = list(p, p.assignment); err != nil {
-		return nil, err
-	}
-	if p.accept("FROM") {
-		if u.From, err = p.from(); err != nil {
-			return nil, err
-		}
-	}
-	u.Where, err = p.dmlWhere("UPDATE")
-	return u, err
-}
-
-func (p *parser) assignment() (a Assignment, err error) {
-	if a.Column, err = p.name(); err != nil {
-		return a, err
-	}
-	if p.is(".") {
-		// A member may come behind the name or the alias of the table, or behind a column: only the columns are known to be.
-		return a, a.Column.Pos.Unsupported("SET of a path: name the column alone")
-	}
-	if err := p.expect("="); err != nil {
-		return a, err
-	}
-	if p.is("DEFAULT") {
-		return a, p.peek().pos.Unsupported("DEFAULT in SET")
-	}
-	a.Value, err = p.expr()
-	return a, err
-}
-
-func (p *parser) delete(pos Pos) (_ Statement, err error) {
-	d := &Delete{Pos: pos}
-	p.accept("FROM")
-	if d.Table, err = p.tablePath(); err != nil {
-		return nil, err
-	}
-	if d.Alias, err = p.dmlAlias("WHERE"); err != nil {
-		return nil, err
-	}
-	d.Where, err = p.dmlWhere("DELETE")
-	return d, err
-}
-
-// dmlAlias reads [AS] name, minding the word that comes next.
-func (p *parser) dmlAlias(next string) (*Name, error) {
-	if p.is(next) {
-		return nil, nil
-	}
-	return p.alias()
-}
-
-func (p *parser) dmlWhere(statement string) (Expr, error) {
-	if !p.is("WHERE") {
-		return nil, p.peek().pos.syntax("%s must have a WHERE clause", statement)
-	}
-	p.next()
-	return p.expr()
 }

@@ -71,6 +71,15 @@ type (
 		Alias *Name
 		Where Expr
 	}
+	// Merge is MERGE. Source is a table, a subquery or UNNEST.
+	Merge struct {
+		Pos
+		Table  []Name
+		Alias  *Name
+		Source From
+		On     Expr
+		Whens  []MergeClause
+	}
 	// Truncate is TRUNCATE TABLE.
 	Truncate struct {
 		Pos
@@ -78,10 +87,30 @@ type (
 	}
 )
 
-// Assignment is one column = value of an UPDATE.
+// Assignment is one path = value of an UPDATE: a column or a member of one, perhaps behind the name of the table. The value
+// may be a *Default.
 type Assignment struct {
-	Column Name
-	Value  Expr
+	Path  []Name
+	Value Expr
+}
+
+// The rows that a clause of MERGE is about.
+const (
+	Matched     = "MATCHED"
+	NotByTarget = "NOT MATCHED BY TARGET"
+	NotBySource = "NOT MATCHED BY SOURCE"
+)
+
+// MergeClause is a clause of MERGE. And is nil where there is none. Action is INSERT, UPDATE or DELETE; an INSERT without Values is one
+// of ROW.
+type MergeClause struct {
+	Pos
+	Kind    string
+	And     Expr
+	Action  string
+	Set     []Assignment
+	Columns []Name // nil for all
+	Values  []Expr
 }
 
 // ColumnDef is a column of CREATE TABLE or ADD COLUMN. Default is its expression as written.

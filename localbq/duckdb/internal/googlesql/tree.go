@@ -19,6 +19,8 @@ type (
 		Kind LiteralKind
 		Text string
 	}
+	// Default is DEFAULT where a statement gives a column its value.
+	Default struct{ Pos }
 	// TypedLiteral is DATE '2020-01-01' and the like; Element is set for RANGE<T> '…'.
 	TypedLiteral struct {
 		Pos
