@@ -1,0 +1,188 @@
+package rowtest
+
+import (
+	"fmt"
+	"math"
+	"math/big"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"pgregory.net/rapid"
+
+	"github.com/millrace-dev/millrace/bigquery/row"
+	"github.com/millrace-dev/millrace/bigquery/table"
+)
+
+// Types are all column types.
+func Types() (all []table.Type) {
+	for t := table.Bool; t <= table.Struct; t++ {
+		all = append(all, t)
+	}
+	return all
+}
+
+// Schemas draws valid schemas of columns of those types, with at most depth levels of STRUCT. Names are identifiers.
+func Schemas(types []table.Type, depth int) *rapid.Generator[*table.Schema] {
+	return rapid.Custom(func(t *rapid.T) *table.Schema { return &table.Schema{Fields: fields(t, types, depth)} })
+}
+
+func fields(t *rapid.T, types []table.Type, depth int) []table.Field {
+	out := make([]table.Field, rapid.IntRange(1, 5).Draw(t, "columns"))
+	for i := range out {
+		f := &out[i]
+		f.Name = fmt.Sprintf("c%d%s", i, rapid.StringMatching(`[A-Za-z_]{0,2}`).Draw(t, "name"))
+		f.Mode = rapid.SampledFrom([]table.Mode{table.Nullable, table.Required, table.Repeated}).Draw(t, "mode")
+		f.Type = rapid.SampledFrom(types).Draw(t, "type")
+		switch f.Type {
+		case table.Struct:
+			if f.Type = table.Int64; depth > 0 {
+				f.Type, f.Fields = table.Struct, fields(t, types, depth-1)
+			}
+		case table.Range:
+			f.Range = rapid.SampledFrom([]table.Type{table.Date, table.DateTime, table.Timestamp}).Draw(t, "element")
+		case table.Numeric, table.BigNumeric:
+			if rapid.Bool().Draw(t, "parameters") {
+				integer, fraction := f.Type.DecimalDigits()
+				f.Scale = rapid.Int64Range(0, fraction).Draw(t, "scale")
+				f.Precision = rapid.Int64Range(max(1, f.Scale), f.Scale+integer).Draw(t, "precision")
+			}
+		}
+	}
+	return out
+}
+
+// Rows draws the values of a row, often from the ends of their range.
+func Rows(s *table.Schema) *rapid.Generator[[]row.Value] {
+	return rapid.Custom(func(t *rapid.T) []row.Value { return anyValues(t, s.Fields) })
+}
+
+func anyValues(t *rapid.T, fields []table.Field) []row.Value {
+	out := make([]row.Value, len(fields))
+	for i := range fields {
+		f := &fields[i]
+		switch {
+		case f.Mode == table.Repeated:
+			for range rapid.IntRange(0, 3).Draw(t, "elements") {
+				out[i].List = append(out[i].List, anyValue(t, f))
+			}
+		case f.Mode == table.Nullable && rapid.Bool().Draw(t, "null"):
+			out[i].Null = true
+		default:
+			out[i] = anyValue(t, f)
+		}
+	}
+	return out
+}
+
+func anyValue(t *rapid.T, f *table.Field) row.Value {
+	switch f.Type {
+	case table.Bool:
+		return row.Value{Int: between(t, 0, 1)}
+	case table.Int64:
+		return row.Value{Int: between(t, math.MinInt64, math.MaxInt64)}
+	case table.Float64:
+		return Float(rapid.OneOf(rapid.Float64(), rapid.SampledFrom([]float64{0, math.Copysign(0, -1), math.NaN(), math.Inf(1), math.Inf(-1)})).Draw(t, "float"))
+	case table.Date:
+		return row.Value{Int: between(t, row.MinDays, row.MaxDays)}
+	case table.Time:
+		return row.Value{Int: between(t, 0, 86_400_000_000-1)}
+	case table.DateTime, table.Timestamp:
+		return row.Value{Int: between(t, row.MinMicros, row.MaxMicros)}
+	case table.Numeric, table.BigNumeric:
+		return anyDecimal(t, f)
+	case table.Bytes:
+		return row.Value{Bytes: rapid.SliceOfN(rapid.Byte(), 0, 40).Draw(t, "bytes")}
+	case table.JSON:
+		return Text(rapid.SampledFrom([]string{"null", "1", `"x"`, `{"a":[1,true,null]}`, `[]`}).Draw(t, "json"))
+	case table.Geography:
+		return Text(rapid.SampledFrom([]string{"POINT(1 2)", "LINESTRING(0 0, 1 1)", "POINT(-122.35 47.62)"}).Draw(t, "geography"))
+	case table.Interval:
+		return anyInterval(t)
+	case table.Struct, table.Range:
+		return row.Value{List: anyValues(t, row.Members(f))}
+	}
+	return Text(rapid.StringN(0, 30, 90).Draw(t, "text"))
+}
+
+// between draws a number, each end as often as everything in between.
+func between(t *rapid.T, low, high int64) int64 {
+	return rapid.OneOf(rapid.Just(low), rapid.Just(high), rapid.Int64Range(low, high)).Draw(t, "number")
+}
+
+// anyInterval draws an INTERVAL within the type's range (BigQuery documentation, "Interval type").
+func anyInterval(t *rapid.T) row.Value {
+	return List(row.Value{Int: between(t, -120_000, 120_000)}, row.Value{Int: between(t, -3_660_000, 3_660_000)},
+		row.Value{Int: between(t, -316_224_000_000_000_000, 316_224_000_000_000_000)})
+}
+
+// anyDecimal draws a number of the column's digits.
+func anyDecimal(t *rapid.T, f *table.Field) row.Value {
+	d := row.DecimalOf(f)
+	digits := rapid.StringMatching(fmt.Sprintf(`-?[0-9]{1,%d}`, min(d.Precision(), 76))).Draw(t, "digits")
+	n, ok := new(big.Int).SetString(digits, 10)
+	if !ok {
+		panic("rowtest: digits are no number")
+	}
+	v, err := d.FromBig(n, d.FractionDigits())
+	if err != nil {
+		panic(err)
+	}
+	return row.Value{Bytes: v.AppendBigEndian(nil), Int: int64(d.Scale())}
+}
+
+// Encode is the row of those values, as row.Descriptor describes it. It is slow and simple.
+func Encode(fields []table.Field, values []row.Value) (out []byte) {
+	for i := range fields {
+		f, v := &fields[i], values[i]
+		switch {
+		case f.Mode == table.Repeated:
+			out = encodeList(out, i, f, v.List)
+		case !v.Null:
+			out = encodeValue(append(out, row.Tag(i, f)...), f, v)
+		}
+	}
+	return out
+}
+
+func encodeList(out []byte, i int, f *table.Field, list []row.Value) []byte {
+	if len(list) == 0 {
+		return out
+	}
+	if row.Packed(f) {
+		var packed []byte
+		for _, v := range list {
+			packed = encodeValue(packed, f, v)
+		}
+		return protowire.AppendBytes(append(out, row.Tag(i, f)...), packed)
+	}
+	for _, v := range list {
+		out = encodeValue(append(out, row.Tag(i, f)...), f, v)
+	}
+	return out
+}
+
+func encodeValue(out []byte, f *table.Field, v row.Value) []byte {
+	switch f.Type {
+	case table.Time:
+		return row.AppendInt(out, row.PackTime(v.Int))
+	case table.DateTime:
+		return row.AppendInt(out, row.PackDateTime(v.Int))
+	case table.Float64:
+		return protowire.AppendFixed64(out, uint64(v.Int))
+	case table.Bool, table.Int64, table.Date, table.Timestamp:
+		return row.AppendInt(out, v.Int)
+	case table.Numeric, table.BigNumeric:
+		s, err := row.ScaledFromBigEndian(v.Bytes)
+		if err != nil {
+			panic(err)
+		}
+		return row.AppendScaled(out, s)
+	case table.Interval:
+		return protowire.AppendBytes(out, row.AppendInterval(nil, v.List[0].Int, v.List[1].Int, v.List[2].Int))
+	case table.Struct, table.Range:
+		return protowire.AppendBytes(out, Encode(row.Members(f), v.List))
+	}
+	return protowire.AppendBytes(out, v.Bytes)
+}
+
+// Diff says where the values of two rows differ first, "" when they mean the same.
+func Diff(s *table.Schema, want, got []row.Value) string { return difference(want, got, s.Fields, "") }
