@@ -19,7 +19,9 @@ import (
 	"github.com/millrace-dev/millrace/localbq/internal/schema"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("go.opencensus.io/stats/view.(*worker).start")) // the official clients' metrics
+}
 
 // memoryCatalog is tables by "p:d.t".
 type memoryCatalog map[string]*query.Table
