@@ -104,15 +104,23 @@ func frames(f *os.File, magic string, each func(payload []byte) error) (end int6
 
 // frameBehind looks for a whole frame of the log behind a damaged one, and answers where it begins; 0 is nowhere. What a
 // killed process has left of its last write has none: a write ends with the bytes that were written.
+//
+// What looks like a frame is read to tell, and each of them may reach to the end of the file. A file in which many do is no
+// killed process's either: rather than read it over and over, the one at hand is taken for whole.
 func frameBehind(r io.ReaderAt, damaged, size int64) (int64, error) {
-	var head [headerBytes + 1]byte
-	for at := damaged + headerBytes; at+headerBytes < size; at += 8 {
+	const looks = 8 // times the file
+	var head [headerBytes + 4]byte
+	left := looks * size
+	for at := damaged + headerBytes; at+int64(len(head)) <= size; at += 8 {
 		if _, err := r.ReadAt(head[:], at); err != nil {
 			return 0, err
 		}
-		// The checksum takes time, and most of what looks like a length is a value of a row with zeros behind it.
-		if kind := head[headerBytes]; kind != frameCatalog && kind != frameRows || binary.LittleEndian.Uint32(head[4:]) == 0 {
+		length := int64(binary.LittleEndian.Uint32(head[:]))
+		if !frameLike(head) || length > size-at-headerBytes {
 			continue
+		}
+		if left -= length; left < 0 {
+			return at, nil
 		}
 		if _, _, err := readFrame(r, at, size); err == nil {
 			return at, nil
@@ -121,6 +129,21 @@ func frameBehind(r io.ReaderAt, damaged, size int64) (int64, error) {
 		}
 	}
 	return 0, nil
+}
+
+// frameLike reports whether a frame of the log may begin like that: most of what looks like a length is a value of a row with
+// zeros behind it.
+func frameLike(head [headerBytes + 4]byte) bool {
+	sum, b := binary.LittleEndian.Uint32(head[4:]), head[headerBytes:]
+	switch b[0] {
+	case frameCatalog:
+		return sum != 0 && b[1] == '{'
+	case frameRows:
+		return sum != 0 && b[1] >= rowsOfTable && b[1] <= rowsThatRemove && b[2] <= 1 && b[3] == 0
+	case frameChanges:
+		return sum != 0 && b[1] == 1 && b[2] == 0 && b[3] == 0
+	}
+	return false
 }
 
 // changedFrame reports whether the frame at offset, the last of a file, was written to its end and has changed since. What a

@@ -126,6 +126,9 @@ func (r *replay) frame(payload []byte) error {
 		if err := json.Unmarshal(payload[1:], &c); err != nil {
 			return err
 		}
+		if err := c.sound(); err != nil {
+			return err
+		}
 		return r.catalog(&c)
 	case frameRows:
 		return r.rows(payload, nil, 0)
@@ -169,8 +172,7 @@ func (r *replay) catalog(c *catalogRecord) error {
 		delete(e.tables, c.Ref.Table)
 		return nil
 	case opPutTable:
-		r.putTable(e, c)
-		return nil
+		return r.putTable(e, c)
 	case opApply:
 		if t := r.instances[c.Instance]; t != nil {
 			t.settle(c.Version)
@@ -187,14 +189,20 @@ func (r *replay) catalog(c *catalogRecord) error {
 }
 
 // putTable makes a table, or gives one its next definition.
-func (r *replay) putTable(e *datasetEntry, c *catalogRecord) {
+func (r *replay) putTable(e *datasetEntry, c *catalogRecord) error {
 	t := e.tables[c.Ref.Table]
 	if t == nil || t.instance != c.Instance {
 		t = &Table{store: r.store, ref: *c.Ref, instance: c.Instance, mode: c.Mode}
 		e.tables[c.Ref.Table], r.instances[c.Instance] = t, t
 	}
-	t.settle(c.Version)
+	if len(t.infos) > 0 {
+		t.settle(c.Version)
+	}
+	if c.Info.Number != len(t.infos) {
+		return fmt.Errorf("definition %d of table %s, which has %d", c.Info.Number, c.Ref, len(t.infos))
+	}
 	t.infos = append(t.infos, c.Info)
+	return nil
 }
 
 // rows replays a write of rows, with what they do to those of their keys if they are changes.
@@ -221,8 +229,16 @@ func (r *replay) rows(payload []byte, changes []cdc.Change, retention int64) err
 		}
 		w.placed, w.Stream.next = record.offset, record.offset+record.count
 	}
+	if w.Definition != nil {
+		if err := w.Definition.Sound(); err != nil {
+			return fmt.Errorf("rows of table %s: %w", t.ref, err)
+		}
+	}
 	if w.Batches, err = record.decode(w.shape().Arrow()); err != nil {
 		return fmt.Errorf("rows of table %s: %w", t.ref, err)
+	}
+	if err := w.soundReplay(record.version); err != nil {
+		return err
 	}
 	if changes != nil {
 		if err := w.prepareReplay(); err != nil {
@@ -250,6 +266,9 @@ func (r *replay) streamChange(c *catalogRecord) error {
 	}
 	if c.Op == opCreateStream && len(c.Streams) == 1 {
 		made := c.Streams[0]
+		if made.Kind < Committed || made.Kind > Buffered {
+			return fmt.Errorf("%s of kind %s", c.Op, made.Kind)
+		}
 		s := &Stream{table: t, id: made.ID, kind: made.Kind, key: made.Key, touched: made.Key}
 		r.streams[s.key] = s
 		t.adopt(s)
@@ -277,6 +296,9 @@ func (r *replay) streamChange(c *catalogRecord) error {
 		(&expireStream{stream: streams[0]}).publish(r.store, c.Version)
 		return nil
 	case opFlushStream:
+		if err := streams[0].soundShow(c.Streams[0].Shown); err != nil {
+			return err
+		}
 		change := &flushStream{stream: streams[0], offset: c.Streams[0].Shown - 1}
 		change.publish(r.store, c.Version)
 		return r.recovered(c.Note, t, change.written)
@@ -308,19 +330,29 @@ func (r *replay) checkpoint(number int) error {
 	for _, j := range state.Jobs {
 		r.store.keepJob(j)
 	}
-	for i := range state.Datasets {
-		if err = r.dataset(&state.Datasets[i], data); err != nil {
-			break
-		}
+	if state.Version < 0 || state.Version > most {
+		err = fmt.Errorf("it is of version %d", state.Version)
+	}
+	for i := 0; err == nil && i < len(state.Datasets); i++ {
+		err = r.dataset(&state.Datasets[i], data)
+	}
+	if err != nil {
+		err = fmt.Errorf("checkpoint %s: %w", f.Name(), err)
 	}
 	return errors.Join(err, data.close())
 }
 
 func (r *replay) dataset(d *datasetState, data *dataReader) error {
+	if d.Dataset == nil {
+		return fmt.Errorf("a dataset of nothing")
+	}
 	e := &datasetEntry{dataset: d.Dataset, tables: map[string]*Table{}}
 	r.store.datasets[d.Dataset.Ref] = e
 	for i := range d.Tables {
 		ts := &d.Tables[i]
+		if err := ts.sound(); err != nil {
+			return fmt.Errorf("dataset %s: %w", d.Dataset.Ref, err)
+		}
 		t := &Table{
 			store: r.store, ref: ts.Infos[0].Ref, instance: ts.Instance, infos: ts.Infos, mode: ts.Mode,
 			rows: ts.Rows, dead: ts.Dead, bytes: ts.Bytes, touched: ts.Touched,
@@ -330,12 +362,8 @@ func (r *replay) dataset(d *datasetState, data *dataReader) error {
 		if t.changes, err = data.changes(ts.Changes); err != nil {
 			return fmt.Errorf("table %s: index of changes: %w", t.ref, err)
 		}
-		for k := range ts.Chunks {
-			c, err := data.chunk(&ts.Chunks[k], ts.Infos)
-			if err != nil {
-				return fmt.Errorf("table %s: %w", t.ref, err)
-			}
-			t.chunks = append(t.chunks, c)
+		if t.chunks, err = data.chunks(ts.Chunks, ts.Infos, t.rows); err != nil {
+			return fmt.Errorf("table %s: %w", t.ref, err)
 		}
 		if err := r.loadStreams(t, ts, data); err != nil {
 			return fmt.Errorf("table %s: %w", t.ref, err)
@@ -348,16 +376,16 @@ func (r *replay) dataset(d *datasetState, data *dataReader) error {
 func (r *replay) loadStreams(t *Table, ts *tableState, data *dataReader) error {
 	for i := range ts.Streams {
 		ss := &ts.Streams[i]
+		if err := ss.sound(); err != nil {
+			return err
+		}
 		s := &Stream{
 			table: t, id: ss.ID, kind: ss.Kind, key: ss.Key, next: ss.End, end: ss.End, last: ss.Last, cursor: ss.Cursor,
 			touched: ss.Touched, finalized: ss.Finalized, committed: ss.Committed,
 		}
-		for k := range ss.Chunks {
-			c, err := data.chunk(&ss.Chunks[k], ts.Infos)
-			if err != nil {
-				return fmt.Errorf("write stream %s: %w", s.id, err)
-			}
-			s.chunks = append(s.chunks, c)
+		var err error
+		if s.chunks, err = data.chunks(ss.Chunks, ts.Infos, s.end); err != nil {
+			return fmt.Errorf("write stream %s: %w", s.id, err)
 		}
 		r.streams[s.key] = s
 		t.adopt(s)
@@ -372,8 +400,25 @@ type dataReader struct {
 	sizes map[int]int64
 }
 
+// chunks reads the chunks of a table or a stream of so many rows.
+func (d *dataReader) chunks(states []chunkState, infos []*Info, rows int64) (out []*chunk, err error) {
+	begin := int64(0)
+	for i := range states {
+		c, err := d.chunk(&states[i], infos)
+		if err == nil {
+			err = c.sound(begin, rows)
+		}
+		if err != nil {
+			return nil, err
+		}
+		begin = c.first + c.rows
+		out = append(out, c)
+	}
+	return out, nil
+}
+
 func (d *dataReader) chunk(cs *chunkState, infos []*Info) (*chunk, error) {
-	if cs.Number >= len(infos) {
+	if cs.Number < 0 || cs.Number >= len(infos) {
 		return nil, fmt.Errorf("a chunk is shaped by definition %d, which is unknown", cs.Number)
 	}
 	c := &chunk{first: cs.First, info: infos[cs.Number], diedAt: cs.DiedAt, extents: cs.Extents}
@@ -385,6 +430,9 @@ func (d *dataReader) chunk(cs *chunkState, infos []*Info) (*chunk, error) {
 		}
 		c.pieces = append(c.pieces, piece{batch: b})
 		c.rows += e.Rows
+		if c.rows > maxChunkRows {
+			return nil, fmt.Errorf("%s at byte %d: a chunk of more than %d rows", dataName(e.File), e.Offset, maxChunkRows)
+		}
 	}
 	var err error
 	if c.deaths, err = decodeDeaths(cs.Deaths, c.rows); err != nil {
@@ -407,9 +455,12 @@ func (d *dataReader) batch(e extent, shape *arrow.Schema) (arrow.RecordBatch, er
 	in := batchReader{payload: payload}
 	b, err := in.batch(shape)
 	if err == nil && b.NumRows() != e.Rows {
-		err = fmt.Errorf("%s at byte %d: %d rows, expected %d", dataName(e.File), e.Offset, b.NumRows(), e.Rows)
+		err = fmt.Errorf("%d rows, expected %d", b.NumRows(), e.Rows)
 	}
-	return b, err
+	if err != nil {
+		return nil, fmt.Errorf("%s at byte %d: %w", filepath.Join(d.dir, dataName(e.File)), e.Offset, err)
+	}
+	return b, nil
 }
 
 // frame reads a frame of a data file.

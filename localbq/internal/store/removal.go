@@ -13,7 +13,7 @@ import (
 func (w *write) checkRemove() error {
 	next := int64(0)
 	for _, r := range w.Remove {
-		if r.First < next || r.Count < 1 {
+		if r.First < next || r.Count < 1 || r.Count > most {
 			return fmt.Errorf("rows to remove from table %s are not in ascending order", w.table.ref)
 		}
 		next = r.First + r.Count
