@@ -45,6 +45,9 @@ func (e *sinkEncoder[T]) Encode(ctx context.Context, r *stream.Record[T], emit f
 		e.core.Skip()
 		return nil
 	}
+	if misconfigured(err) {
+		return &stream.PositionError{At: r.At.Location(), Err: fmt.Errorf("row of %s: %w", dst, err)}
+	}
 	if err == nil {
 		if err = p.Commit(buf, emit); !errors.Is(err, storagewrite.ErrRowTooLong) {
 			return err

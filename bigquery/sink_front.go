@@ -54,6 +54,12 @@ func (f *front[T]) encode(log *slog.Logger, buf []byte, dst table.Destination, r
 	return f.rows.AppendRow(buf, dst, rec)
 }
 
+// misconfigured says whether a serializer's error is one that every record of the table would meet.
+func misconfigured(err error) bool {
+	var e *row.Error
+	return errors.As(err, &e) && e.Kind.Configuration()
+}
+
 func skipped(err error) bool { return errors.Is(err, row.ErrSkip) || errors.Is(err, stream.ErrSkip) }
 
 // failed describes a record that is wrong by itself.

@@ -37,6 +37,8 @@ func (b badRows) AppendRow(buf []byte, dst table.Destination, doc []byte) ([]byt
 		panic("document of doom")
 	case "error":
 		return append(buf, "half a row"...), &row.Error{Kind: row.KindType, Path: "a.b", Offset: -1, Msg: "no"}
+	case "configuration":
+		return buf, &row.Error{Kind: row.KindCase, Path: "computed", Offset: -1, Msg: "no"}
 	case "stream skip":
 		return buf, fmt.Errorf("filtered: %w", stream.ErrSkip)
 	}
@@ -97,6 +99,18 @@ func TestRecordsThatCostNothing(t *testing.T) {
 			counts(t, l, "send_errors of p.d.t=1 send_errors=1")
 		})
 	}
+	// An error of configuration ends the job whatever the policy: a policy that drops would swallow it once per record
+	// and leave an empty table under a job that looks healthy (SER-133).
+	t.Run("an error of configuration", func(t *testing.T) {
+		taken := &taking{}
+		l := setup(t, To[[]byte](tableT), taken)
+		err := write(l, "configuration")
+		var at *stream.PositionError
+		var e *row.Error
+		if !errors.As(err, &at) || !errors.As(err, &e) || errors.Is(err, stream.ErrRecordFailed) || len(taken.records) != 0 {
+			t.Errorf("got %v, taken %v", err, taken.records)
+		}
+	})
 	for _, doc := range []string{"skip", "stream skip"} {
 		t.Run("SW-8_"+doc, func(t *testing.T) {
 			taken := &taking{}

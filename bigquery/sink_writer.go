@@ -2,6 +2,7 @@ package bigquery
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/millrace-dev/millrace/bigquery/internal/storagewrite"
@@ -43,6 +44,8 @@ func (w *sinkWriter[T]) Write(ctx context.Context, r *stream.Record[T]) error {
 	case skipped(err):
 		w.core.Skip()
 		return nil
+	case misconfigured(err):
+		return &stream.PositionError{At: r.At.Location(), Err: fmt.Errorf("row of %s: %w", t.Destination(), err)}
 	}
 	return w.core.Reject(ctx, t, w.failed(r, err))
 }

@@ -54,12 +54,7 @@ func message(name string, fields []table.Field) *descriptorpb.DescriptorProto {
 	names := fieldNames(fields)
 	for i := range fields {
 		f := &fields[i]
-		d := &descriptorpb.FieldDescriptorProto{
-			Name:   proto.String(names[i]),
-			Number: proto.Int32(int32(FieldNumber(i))),
-			Label:  label(f.Mode).Enum(),
-			Type:   wireType(f).Enum(),
-		}
+		d := FieldDescriptor(f, names[i], FieldNumber(i))
 		if members := Members(f); members != nil {
 			// Names of nested messages hold their path, so that no scope has one twice.
 			nested := name + "_" + strconv.Itoa(i+1)
@@ -70,6 +65,17 @@ func message(name string, fields []table.Field) *descriptorpb.DescriptorProto {
 		m.Field = append(m.Field, d)
 	}
 	return m
+}
+
+// FieldDescriptor is the field of a row message for a column, under the given name and number. What a STRUCT or a RANGE holds,
+// and options, are left to the caller.
+func FieldDescriptor(f *table.Field, name string, n protowire.Number) *descriptorpb.FieldDescriptorProto {
+	return &descriptorpb.FieldDescriptorProto{
+		Name:   proto.String(name),
+		Number: proto.Int32(int32(n)),
+		Label:  label(f.Mode).Enum(),
+		Type:   wireType(f).Enum(),
+	}
 }
 
 // FieldNumber is the field number of column i.

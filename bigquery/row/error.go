@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 )
 
 // Kind is the class of a row error; see docs/reference/errors.md.
@@ -23,6 +24,7 @@ const (
 	KindUnknown   Kind = "R-UNKNOWN"   // field the schema lacks
 	KindDuplicate Kind = "R-DUPKEY"    // key twice, ignoring case
 	KindPrint     Kind = "R-PRINT"     // protobuf message that has no JSON form
+	KindProvider  Kind = "R-PROVIDER"  // the function of an added column failed
 	KindSchema    Kind = "C-SCHEMA"    // schema that cannot be derived or used
 	KindEmpty     Kind = "C-EMPTY"     // table or STRUCT without columns
 	KindCase      Kind = "C-CASE"      // sibling names equal ignoring case
@@ -41,10 +43,15 @@ const (
 	KindLogical   Kind = "C-LOGICAL"   // logical type that BigQuery cannot keep
 	KindDecimal   Kind = "C-DECIMAL"   // decimal beyond BIGNUMERIC
 	KindRoot      Kind = "C-ROOT"      // record schema that is no record, or cannot be read
+	KindField     Kind = "C-FIELD"     // bad declaration of an added column
 	KindDecode    Kind = "D-TYPE"      // value or schema shape mismatch when reading
 	KindOverflow  Kind = "D-OVERFLOW"  // value does not fit the declared type
 	KindNull      Kind = "D-NULL"      // null where the reader allows none
 )
+
+// Configuration says whether errors of this kind are mistakes of configuration, which end a job, and no fault of a record.
+// A record of a table for which no schema is known is the exception: it is wrong by itself.
+func (k Kind) Configuration() bool { return strings.HasPrefix(string(k), "C-") && k != KindSchema }
 
 // Error says which field of a record, or of a schema, is wrong and why. It never quotes the record's contents.
 type Error struct {

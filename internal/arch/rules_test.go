@@ -57,7 +57,11 @@ var rules = []rule{
 	{room: "bigquery/row/internal/mark", why: "what options mark, the same for every format", ours: []string{"bigquery/row", "bigquery/table"}},
 	{room: "bigquery/row/jsonrow", why: "formats never know each other", ours: []string{"bigquery/row", "bigquery/table"},
 		theirs: join(protobuf, jsontext), testOurs: []string{"bigquery/row/rowtest"}},
-	{room: "bigquery/row/structrow", why: "formats never know each other", ours: []string{"bigquery/row", "bigquery/table"},
+	{room: "bigquery/row/internal/gotime", why: "Go's dates and times as columns hold them: below the formats", ours: []string{"bigquery/row"},
+		theirs: []string{"cloud.google.com/go/civil"}},
+	{room: "bigquery/row/added", why: "columns added to the rows of any format", ours: []string{"bigquery/row", "bigquery/table", "bigquery/row/internal/gotime"},
+		theirs: []string{"google.golang.org/protobuf", "cloud.google.com/go/civil"}, testOurs: []string{"bigquery/row/rowtest", "bigquery/row/structrow"}},
+	{room: "bigquery/row/structrow", why: "formats never know each other", ours: []string{"bigquery/row", "bigquery/table", "bigquery/row/internal/gotime"},
 		theirs: []string{"google.golang.org/protobuf", "cloud.google.com/go/civil"}, testOurs: []string{"bigquery/row/rowtest"}},
 
 	{room: "bigquery/internal/tableadmin", why: "tables over REST", ours: []string{"bigquery/table", "internal/retry", "internal/gcp"},

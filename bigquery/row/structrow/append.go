@@ -10,6 +10,7 @@ import (
 	"cloud.google.com/go/civil"
 
 	"github.com/millrace-dev/millrace/bigquery/row"
+	"github.com/millrace-dev/millrace/bigquery/row/internal/gotime"
 	"github.com/millrace-dev/millrace/bigquery/table"
 )
 
@@ -22,9 +23,6 @@ var (
 	errUnsigned = &row.ValueError{Kind: row.KindRange, Msg: "expected a number up to 9223372036854775807"}
 	errUTF8     = &row.ValueError{Kind: row.KindText, Msg: "the text is not valid UTF-8"}
 	errJSON     = &row.ValueError{Kind: row.KindJSON, Msg: "expected JSON text"}
-	errDate     = &row.ValueError{Kind: row.KindRange, Msg: "expected a date that is in the calendar, in the years 1 to 9999"}
-	errClock    = &row.ValueError{Kind: row.KindRange, Msg: "expected a time of day"}
-	errTooFine  = &row.ValueError{Kind: row.KindScale, Msg: "expected no digits below the microsecond"}
 )
 
 var numeric = row.DecimalOf(&table.Field{Type: table.Numeric})
@@ -190,14 +188,16 @@ func (v *value) appendTime(buf []byte, p unsafe.Pointer) ([]byte, *row.Error) {
 	var err error
 	switch v.op {
 	case opTime:
-		n, err = instant(*(*time.Time)(p))
+		n, err = gotime.Instant(*(*time.Time)(p))
 	case opCivilDate:
-		n, err = days(*(*civil.Date)(p))
+		n, err = gotime.Days(*(*civil.Date)(p))
 	case opCivilTime:
-		n, err = clock(*(*civil.Time)(p))
+		n, err = gotime.Clock(*(*civil.Time)(p))
 		n = row.PackTime(n)
 	case opCivilDateTime:
-		n, err = packed(*(*civil.DateTime)(p))
+		if n, err = gotime.DateTime(*(*civil.DateTime)(p)); err == nil {
+			n = row.PackDateTime(n)
+		}
 	default:
 		var s row.Scaled
 		if s, err = numeric.FromRat(*(**big.Rat)(p)); err == nil {
@@ -208,42 +208,4 @@ func (v *value) appendTime(buf []byte, p unsafe.Pointer) ([]byte, *row.Error) {
 		return buf, row.At(err, "", -1)
 	}
 	return row.AppendInt(buf, n), nil
-}
-
-// instant is t in microseconds; finer digits are cut off towards the past.
-func instant(t time.Time) (int64, error) {
-	if s := t.Unix(); s < row.MinMicros/1_000_000 || s > row.MaxMicros/1_000_000 {
-		return 0, row.CheckMicros(row.MaxMicros + 1) // UnixMicro would overflow
-	}
-	return t.UnixMicro(), nil
-}
-
-func days(d civil.Date) (int64, error) {
-	n, ok := row.Days(d.Year, int(d.Month), d.Day)
-	if !ok {
-		return 0, errDate
-	}
-	return n, nil
-}
-
-func clock(t civil.Time) (micros int64, err error) {
-	if !t.IsValid() {
-		return 0, errClock
-	}
-	if t.Nanosecond%1000 != 0 {
-		return 0, errTooFine
-	}
-	return int64((t.Hour*60+t.Minute)*60+t.Second)*1_000_000 + int64(t.Nanosecond/1000), nil
-}
-
-func packed(d civil.DateTime) (int64, error) {
-	n, err := days(d.Date)
-	if err != nil {
-		return 0, err
-	}
-	micros, err := clock(d.Time)
-	if err != nil {
-		return 0, err
-	}
-	return row.PackDateTime(n*86_400_000_000 + micros), nil
 }

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 
 	"github.com/millrace-dev/millrace/bigquery/row"
+	"github.com/millrace-dev/millrace/bigquery/row/internal/gotime"
 	"github.com/millrace-dev/millrace/bigquery/table"
 )
 
@@ -106,25 +107,31 @@ func Bytes[T any](read func(*T) ([]byte, bool)) Value[T] {
 
 // Timestamp is a TIMESTAMP column. Digits below the microsecond are cut off.
 func Timestamp[T any](read func(*T) (time.Time, bool)) Value[T] {
-	return scalar(table.Timestamp, read, appendingInt(instant))
+	return scalar(table.Timestamp, read, appendingInt(gotime.Instant))
 }
 
 // Date is a DATE column.
 func Date[T any](read func(*T) (civil.Date, bool)) Value[T] {
-	return scalar(table.Date, read, appendingInt(days))
+	return scalar(table.Date, read, appendingInt(gotime.Days))
 }
 
 // Time is a TIME column. Digits below the microsecond must be zero.
 func Time[T any](read func(*T) (civil.Time, bool)) Value[T] {
 	return scalar(table.Time, read, appendingInt(func(t civil.Time) (int64, error) {
-		micros, err := clock(t)
+		micros, err := gotime.Clock(t)
 		return row.PackTime(micros), err
 	}))
 }
 
 // DateTime is a DATETIME column. Digits below the microsecond must be zero.
 func DateTime[T any](read func(*T) (civil.DateTime, bool)) Value[T] {
-	return scalar(table.DateTime, read, appendingInt(packed))
+	return scalar(table.DateTime, read, appendingInt(func(d civil.DateTime) (int64, error) {
+		micros, err := gotime.DateTime(d)
+		if err != nil {
+			return 0, err
+		}
+		return row.PackDateTime(micros), nil
+	}))
 }
 
 func appendingInt[V any](convert func(V) (int64, error)) func([]byte, V) ([]byte, error) {
