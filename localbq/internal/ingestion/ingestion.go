@@ -4,12 +4,11 @@
 package ingestion
 
 import (
-	"time"
-
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"github.com/millrace-dev/millrace/localbq/internal/partition"
 	"github.com/millrace-dev/millrace/localbq/internal/schema"
 	"github.com/millrace-dev/millrace/localbq/internal/store"
 )
@@ -43,6 +42,7 @@ func Append(t *store.Table, d *schema.Definition, p store.Part) arrow.RecordBatc
 	if columns == nil {
 		return p.Batch
 	}
+	layout, _ := partition.Of(d)
 	times := array.NewTimestampBuilder(memory.DefaultAllocator, &arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "UTC"})
 	dates := array.NewDate32Builder(memory.DefaultAllocator)
 	for _, ids := range p.Ranges() {
@@ -52,7 +52,7 @@ func Append(t *store.Table, d *schema.Definition, p store.Part) arrow.RecordBatc
 				times.AppendNull()
 				dates.AppendNull()
 			}
-			at := start(store.TimeOf(run.Version), d.Partition.Type)
+			at := layout.At(run.At).Start()
 			for range run.Count {
 				times.Append(arrow.Timestamp(at.UnixMicro()))
 				dates.Append(arrow.Date32FromTime(at))
@@ -67,17 +67,4 @@ func Append(t *store.Table, d *schema.Definition, p store.Part) arrow.RecordBatc
 	arrays := append([]arrow.Array{}, p.Batch.Columns()...)
 	arrays = append(arrays, times.NewArray(), dates.NewArray())[:int(p.Batch.NumCols())+len(columns)]
 	return array.NewRecordBatch(With(d).Arrow(), arrays, p.Batch.NumRows())
-}
-
-// start is the beginning of the partition that an instant is in.
-func start(t time.Time, unit string) time.Time {
-	switch unit {
-	case "HOUR":
-		return t.Truncate(time.Hour)
-	case "MONTH":
-		return time.Date(t.Year(), t.Month(), 1, 0, 0, 0, 0, time.UTC)
-	case "YEAR":
-		return time.Date(t.Year(), 1, 1, 0, 0, 0, 0, time.UTC)
-	}
-	return time.Date(t.Year(), t.Month(), t.Day(), 0, 0, 0, 0, time.UTC)
 }

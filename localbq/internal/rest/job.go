@@ -46,12 +46,14 @@ type job struct {
 
 // jobResult is what a job left behind.
 type jobResult struct {
-	table   *store.Table // of a query; nil for a dry run
-	version int64        // at which its rows are the result
-	rows    int64
-	schema  *bqapi.TableSchema
-	bytes   int64
-	tables  []query.Ref
+	table *store.Table // of a query; nil for a dry run
+	// partition is the one of table that the rows are in; "" is all of it.
+	partition string
+	version   int64 // at which its rows are the result
+	rows      int64
+	schema    *bqapi.TableSchema
+	bytes     int64
+	tables    []query.Ref
 	// cacheHit says that an earlier job made it.
 	cacheHit bool
 	change   *change // of a statement that is no query

@@ -3,15 +3,14 @@ package rest
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/apache/arrow-go/v18/arrow"
 	bqapi "google.golang.org/api/bigquery/v2"
 
+	"github.com/millrace-dev/millrace/localbq/internal/partition"
 	"github.com/millrace-dev/millrace/localbq/internal/refusal"
 	"github.com/millrace-dev/millrace/localbq/internal/schema"
 	"github.com/millrace-dev/millrace/localbq/internal/store"
@@ -53,7 +52,7 @@ func (c *copyConfig) sources() []*bqapi.TableReference {
 }
 
 func (c *copyConfig) checkFields() error {
-	if err := checkTable(c.DestinationTable, "destinationTable"); err != nil {
+	if err := checkDestination(c.DestinationTable); err != nil {
 		return err
 	}
 	if err := checkDispositions(c.CreateDisposition, c.WriteDisposition, "WRITE_APPEND", "WRITE_EMPTY", "WRITE_TRUNCATE"); err != nil {
@@ -97,7 +96,7 @@ func (c *copyConfig) describe(s *bqapi.JobStatistics, r *jobResult) {
 }
 
 func (c *copyConfig) run(ctx context.Context, s *Server, j *job) (*jobResult, error) {
-	from, err := c.snapshots(ctx, s, j)
+	from, err := c.read(ctx, s, j)
 	if err != nil {
 		return nil, err
 	}
@@ -109,33 +108,34 @@ func (c *copyConfig) run(ctx context.Context, s *Server, j *job) (*jobResult, er
 	return out, err
 }
 
-// snapshots are the sources as of the job's start.
-func (c *copyConfig) snapshots(ctx context.Context, s *Server, j *job) ([]*store.Snapshot, error) {
+// read is the sources as of the job's start.
+func (c *copyConfig) read(ctx context.Context, s *Server, j *job) ([]*source, error) {
 	version := s.Store.Version()
-	var out []*store.Snapshot
-	for _, source := range c.sources() {
+	var out []*source
+	for _, named := range c.sources() {
 		if err := ctx.Err(); err != nil {
 			return nil, context.Cause(ctx)
 		}
-		snapshot, err := s.source(j, source, version)
+		found, err := s.source(j, named, version)
 		if err != nil {
 			return nil, err
 		}
 		if len(out) > 0 {
-			if err := sameSchema(snapshot.Info.Ref, out[0].Info.Schema, snapshot.Info.Schema); err != nil {
+			if err := sameSchema(found.info.Ref, out[0].info.Schema, found.info.Schema); err != nil {
 				return nil, err
 			}
 		}
-		out = append(out, snapshot)
+		out = append(out, found)
 	}
 	return out, nil
 }
 
-// source is a table that a job reads, at a version or where its decorator, t@milliseconds, says.
-func (s *Server) source(j *job, named *bqapi.TableReference, version int64) (*store.Snapshot, error) {
-	ref := tableRef(named, j.key.project)
-	id, decorator, decorated := strings.Cut(ref.Table, "@")
-	ref.Table = id
+// source is a table that a job reads, or a partition of it, at a version or where its decorator, t@milliseconds, says.
+func (s *Server) source(j *job, named *bqapi.TableReference, version int64) (*source, error) {
+	id, decorator, decorated := strings.Cut(named.TableId, "@")
+	_, part, _ := strings.Cut(id, "$")
+	of := target{tableRef(named, j.key.project), part}
+	ref := of.ref
 	dataset, err := s.Store.Dataset(ref.DatasetRef())
 	if err == nil && !strings.EqualFold(dataset.Location, j.key.location) {
 		err = refusal.New(refusal.NotFound, "Not found: Dataset %s was not found in location %s", ref.DatasetRef(), j.key.location)
@@ -153,12 +153,21 @@ func (s *Server) source(j *job, named *bqapi.TableReference, version int64) (*st
 	if t.Merging() {
 		return nil, merging(ref, "read by this job")
 	}
+	snapshot, err := s.snapshotAt(t, version, decorator, decorated)
+	if err != nil {
+		return nil, err
+	}
+	return of.source(t, snapshot)
+}
+
+// snapshotAt is a table at a version or, if it is decorated, at some milliseconds: since 1970, or before now if negative.
+func (s *Server) snapshotAt(t *store.Table, version int64, decorator string, decorated bool) (*store.Snapshot, error) {
 	if !decorated {
 		return t.Query(version)
 	}
 	ms, err := strconv.ParseInt(decorator, 10, 64)
 	if err != nil {
-		return nil, refusal.New(refusal.Invalid, "Invalid snapshot decorator %q of table %s: expected milliseconds", decorator, ref)
+		return nil, refusal.New(refusal.Invalid, "Invalid snapshot decorator %q of table %s: expected milliseconds", decorator, t.Ref())
 	}
 	if ms < 0 {
 		return t.SnapshotAt(s.Clock.Now().Add(time.Duration(ms) * time.Millisecond))
@@ -180,41 +189,64 @@ func sameField(a, b *schema.Field) bool {
 		slices.EqualFunc(a.Fields, b.Fields, sameField)
 }
 
-func (c *copyConfig) attempt(s *Server, j *job, from []*store.Snapshot) (*jobResult, error) {
-	ref := tableRef(c.DestinationTable, j.key.project)
-	t, err := s.destination(j, ref, c.CreateDisposition, c.WriteDisposition)
+func (c *copyConfig) attempt(s *Server, j *job, from []*source) (*jobResult, error) {
+	to := targetOf(c.DestinationTable, j.key.project)
+	t, err := s.destination(j, to, c.CreateDisposition, c.WriteDisposition)
 	if err != nil {
 		return nil, err
 	}
-	out := &jobResult{}
-	var batches []arrow.RecordBatch
-	for _, snapshot := range from {
-		for _, p := range snapshot.Parts() {
-			batches = append(batches, p.Batch)
-		}
-		out.moved.Rows += snapshot.NumRows()
-	}
-	first := from[0].Info
-	out.moved.Bytes = store.BatchBytes(first.Schema, batches)
-	rows := store.Rows{Batches: batches, Truncate: c.WriteDisposition == "WRITE_TRUNCATE", Empty: c.WriteDisposition == "WRITE_EMPTY"}
+	first := from[0].info
+	rows := store.Rows{Truncate: c.WriteDisposition == "WRITE_TRUNCATE", Empty: c.WriteDisposition == "WRITE_EMPTY"}
 	switch {
 	case t == nil:
-		if t, err = s.Store.CreateTable(ref, copied(first.Definition)); err != nil {
-			if refusal.Is(err, refusal.Duplicate) {
-				err = errors.Join(errMoved, err)
-			}
-			return nil, err
-		}
-		rows.Info = t.Info()
-	case c.WriteDisposition == "WRITE_APPEND":
+		rows.Definition = copied(first.Definition)
+	case c.WriteDisposition == "WRITE_APPEND" || to.partition != "":
 		rows.Info, rows.Since = t.Info(), t.Info()
-		if err := sameSchema(ref, rows.Info.Schema, first.Schema); err != nil {
-			return nil, err
-		}
+		err = sameSchema(to.ref, rows.Info.Schema, first.Schema)
 	default:
 		rows.Since, rows.Definition = t.Info(), copied(first.Definition)
 	}
+	if err == nil {
+		err = gather(from, to, &rows)
+	}
+	if err == nil {
+		err = to.place(t, &rows)
+	}
+	if err != nil {
+		return nil, err
+	}
+	out := &jobResult{moved: moved{Bytes: store.BatchBytes(first.Schema, rows.Batches)}}
+	for _, found := range from {
+		out.moved.Rows += found.rows
+	}
+	if t == nil {
+		if t, err = s.create(to.ref, &rows); err != nil {
+			return nil, err
+		}
+	}
 	return out, s.write(j, t, rows, out)
+}
+
+// gather gives rows those of all sources. Where a table that is partitioned by ingestion time is copied to one that is so too,
+// rows stay in their partitions.
+func gather(from []*source, to target, rows *store.Rows) error {
+	d := rows.Definition
+	if d == nil {
+		d = rows.Info.Definition
+	}
+	layout, partitioned := partition.Of(d)
+	for _, found := range from {
+		if other, ok := partition.Of(found.info.Definition); ok && partitioned && to.partition == "" && !layout.Same(other) {
+			return refusal.New(refusal.Invalid, "Incompatible table partitioning specification. Expects partitioning specification %s, but input partitioning specification is %s", layout, other)
+		}
+		rows.Batches = append(rows.Batches, found.batches...)
+		if partitioned && layout.Ingestion() {
+			ingested := make([]int64, len(found.batches))
+			copy(ingested, found.ingested)
+			rows.Ingested = append(rows.Ingested, ingested...)
+		}
+	}
+	return nil
 }
 
 // copied is the definition of a table that a copy makes: that of the first source, which does not expire with it.

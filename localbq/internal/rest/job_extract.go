@@ -78,9 +78,7 @@ func (e *extractConfig) check(s *Server, _ string) error {
 }
 
 func (e *extractConfig) tables(project string) []store.TableRef {
-	ref := tableRef(e.SourceTable, project)
-	ref.Table, _, _ = strings.Cut(ref.Table, "@")
-	return []store.TableRef{ref}
+	return []store.TableRef{tableRef(e.SourceTable, project)}
 }
 
 func (e *extractConfig) resource(*job) (*bqapi.JobConfiguration, error) {
@@ -101,21 +99,17 @@ func (e *extractConfig) run(ctx context.Context, s *Server, j *job) (*jobResult,
 	if err != nil {
 		return nil, err
 	}
-	if err := e.options.CheckColumns(from.Info.Schema); err != nil {
+	if err := e.options.CheckColumns(from.info.Schema); err != nil {
 		return nil, refusal.New(refusal.Invalid, "%v", err)
 	}
-	if err := e.faithful(from.Info.Schema.Fields); err != nil {
+	if err := e.faithful(from.info.Schema.Fields); err != nil {
 		return nil, err
 	}
-	var batches []arrow.RecordBatch
-	for _, p := range from.Parts() {
-		batches = append(batches, p.Batch)
-	}
-	out := &jobResult{moved: moved{Rows: from.NumRows(), Bytes: store.BatchBytes(from.Info.Schema, batches)}}
+	out := &jobResult{moved: moved{Rows: from.rows, Bytes: store.BatchBytes(from.info.Schema, from.batches)}}
 	for range e.uris() {
 		out.moved.Counts = append(out.moved.Counts, 1)
 	}
-	return out, e.writeAll(ctx, s, from.Info.Schema, batches, from.NumRows())
+	return out, e.writeAll(ctx, s, from.info.Schema, from.batches, from.rows)
 }
 
 // writeAll writes all files before any of them appears, or none.

@@ -3,7 +3,6 @@ package rest
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"slices"
 	"strings"
 
@@ -106,7 +105,7 @@ func (l *loadConfig) readOptions(object map[string]json.RawMessage) error {
 const maxURIs = 10_000
 
 func (l *loadConfig) checkFields() error {
-	if err := checkTable(l.DestinationTable, "destinationTable"); err != nil {
+	if err := checkDestination(l.DestinationTable); err != nil {
 		return err
 	}
 	if err := checkDispositions(l.CreateDisposition, l.WriteDisposition, "WRITE_APPEND", "WRITE_EMPTY", "WRITE_TRUNCATE", "WRITE_TRUNCATE_DATA"); err != nil {
@@ -134,7 +133,7 @@ func (l *loadConfig) checkFields() error {
 			return refusal.New(refusal.Invalid, "Invalid value for schemaUpdateOptions: %s is not a valid value", o)
 		}
 	}
-	if len(l.SchemaUpdateOptions) > 0 && !oneOf(l.WriteDisposition, "WRITE_APPEND", "WRITE_TRUNCATE_DATA") {
+	if len(l.SchemaUpdateOptions) > 0 && l.replaces() {
 		return refusal.New(refusal.Invalid, "Schema update options should only be specified with WRITE_APPEND disposition, or with WRITE_TRUNCATE disposition on a table partition.")
 	}
 	for _, uri := range l.SourceUris {
@@ -146,6 +145,11 @@ func (l *loadConfig) checkFields() error {
 		return nil
 	}
 	return l.columns.Check()
+}
+
+// replaces reports whether the job, if it writes, leaves nothing of the table's schema.
+func (l *loadConfig) replaces() bool {
+	return oneOf(l.WriteDisposition, "WRITE_EMPTY", "WRITE_TRUNCATE") && !strings.Contains(l.DestinationTable.TableId, "$")
 }
 
 // splitURI takes gs://bucket/object apart. The object may have one star.
@@ -170,7 +174,7 @@ func (l *loadConfig) tables(project string) []store.TableRef {
 // check refuses a new REQUIRED column before there is a job, as BigQuery does (measured by another connector against the
 // service, 2026-08).
 func (l *loadConfig) check(s *Server, project string) error {
-	if l.columns == nil || !oneOf(l.WriteDisposition, "WRITE_APPEND", "WRITE_TRUNCATE_DATA") {
+	if l.columns == nil || l.replaces() {
 		return nil
 	}
 	ref := tableRef(l.DestinationTable, project)
@@ -269,8 +273,9 @@ func (s *Server) match(ctx context.Context, uri string) ([]objects.Object, error
 
 // attempt reads the files for the table as it is now, and writes it if it is so still.
 func (l *loadConfig) attempt(ctx context.Context, s *Server, j *job, sources []load.Source) (*jobResult, error) {
-	ref := tableRef(l.DestinationTable, j.key.project)
-	t, err := s.destination(j, ref, l.CreateDisposition, l.WriteDisposition)
+	to := targetOf(l.DestinationTable, j.key.project)
+	ref := to.ref
+	t, err := s.destination(j, to, l.CreateDisposition, l.WriteDisposition)
 	if err != nil {
 		return nil, err
 	}
@@ -278,7 +283,7 @@ func (l *loadConfig) attempt(ctx context.Context, s *Server, j *job, sources []l
 	c.Table, c.Now = ref.String(), s.Clock.Now()
 	if t != nil {
 		c.Existing = t.Info().Schema
-		if l.WriteDisposition == "WRITE_TRUNCATE" && (c.Schema != nil || c.Autodetect || oneOf(c.Format, load.Avro, load.Parquet)) {
+		if l.WriteDisposition == "WRITE_TRUNCATE" && l.replaces() && (c.Schema != nil || c.Autodetect || oneOf(c.Format, load.Avro, load.Parquet)) {
 			c.Existing = nil
 		}
 	}
@@ -290,31 +295,33 @@ func (l *loadConfig) attempt(ctx context.Context, s *Server, j *job, sources []l
 		Files: int64(len(sources)), FileBytes: read.Bytes, Rows: read.Rows, BadRecords: read.Bad, Bytes: store.BatchBytes(read.Schema, read.Batches),
 	}}
 	rows := store.Rows{Batches: read.Batches, Truncate: strings.HasPrefix(l.WriteDisposition, "WRITE_TRUNCATE"), Empty: l.WriteDisposition == "WRITE_EMPTY"}
+	if t != nil {
+		l.shape(t, read.Schema, &rows)
+	} else {
+		rows.Definition = l.definition(read.Schema)
+	}
+	if err := to.place(t, &rows); err != nil {
+		return nil, err
+	}
 	if t == nil {
-		if t, err = s.Store.CreateTable(ref, l.definition(read.Schema)); err != nil {
-			if refusal.Is(err, refusal.Duplicate) {
-				err = errors.Join(errMoved, err)
-			}
+		if t, err = s.create(ref, &rows); err != nil {
 			return nil, err
 		}
-		rows.Info = t.Info()
-	} else if err := l.shape(t, read.Schema, &rows); err != nil {
-		return nil, err
 	}
 	return out, s.write(j, t, rows, out)
 }
 
 // shape gives rows the definition that the table has afterwards.
-func (l *loadConfig) shape(t *store.Table, columns *schema.Schema, rows *store.Rows) error {
+func (l *loadConfig) shape(t *store.Table, columns *schema.Schema, rows *store.Rows) {
 	info := t.Info()
 	rows.Info, rows.Since = info, info
 	if columns == info.Schema {
-		return nil
+		return
 	}
-	if l.WriteDisposition != "WRITE_TRUNCATE" {
+	if l.WriteDisposition != "WRITE_TRUNCATE" || !l.replaces() {
 		rows.Definition = info.Definition.Clone()
 		rows.Definition.Schema = columns
-		return nil
+		return
 	}
 	// The table keeps what is no part of its schema and not said anew.
 	d := l.definition(columns)
@@ -326,7 +333,6 @@ func (l *loadConfig) shape(t *store.Table, columns *schema.Schema, rows *store.R
 	}
 	d.ExpirationMs = info.ExpirationMs
 	rows.Definition = d
-	return nil
 }
 
 // definition is that of a table that the job makes.

@@ -281,7 +281,6 @@ func TestLoadRefusals(t *testing.T) {
 	})
 	for _, c := range []struct{ config, message string }{
 		{loading("t", "ORC", "gs://b-1/f"), "local BigQuery does not implement load jobs of format ORC"},
-		{loading("t$20200101", ndjson, "gs://b-1/f"), "local BigQuery does not implement partition decorators: t$20200101"},
 		{loading("t", ndjson, "gs://b-1/f", `"hivePartitioningOptions":{"mode":"AUTO"}`), "local BigQuery does not implement job.configuration.load.hivePartitioningOptions"},
 	} {
 		x.insert("refused", c.config).refused(501, "notImplemented", c.message)

@@ -148,9 +148,13 @@ func (a *queryAnswer) page(r *jobResult, asked rowRange) error {
 	if err != nil {
 		return err
 	}
-	a.Schema, a.TotalRows = r.schema, strconv.FormatInt(snapshot.NumRows(), 10)
+	found, err := target{r.table.Ref(), r.partition}.source(r.table, snapshot)
+	if err != nil {
+		return err
+	}
+	a.Schema, a.TotalRows = r.schema, strconv.FormatInt(found.rows, 10)
 	a.TotalBytesProcessed, a.CacheHit = strconv.FormatInt(r.bytes, 10), new(r.cacheHit)
-	rows, n, err := asked.format.appendRows(snapshot.Info.Schema, parts(snapshot), asked.start, asked.limit)
+	rows, n, err := asked.format.appendRows(snapshot.Info.Schema, found.batches, asked.start, asked.limit)
 	if err != nil {
 		return err
 	}
@@ -158,7 +162,7 @@ func (a *queryAnswer) page(r *jobResult, asked rowRange) error {
 		a.Rows = rows
 	}
 	// Asked for no rows, BigQuery answers a token all the same.
-	if next := asked.start + n; next < snapshot.NumRows() {
+	if next := asked.start + n; next < found.rows {
 		a.PageToken = rowToken(snapshot.Version, next)
 	}
 	return nil

@@ -114,12 +114,12 @@ func (s *Server) place(key jobKey, t transfer) (string, error) {
 	return key.location, nil
 }
 
-// tableRef is a table of a configuration, in the job's project where it names none.
+// tableRef is a table of a configuration without its decorators, in the job's project where it names none.
 func tableRef(t *bqapi.TableReference, project string) store.TableRef {
 	if t == nil {
 		return store.TableRef{}
 	}
-	ref := store.TableRef{Project: t.ProjectId, Dataset: t.DatasetId, Table: t.TableId}
+	ref := store.TableRef{Project: t.ProjectId, Dataset: t.DatasetId, Table: undecorated(t.TableId)}
 	if ref.Project == "" {
 		ref.Project = project
 	}
@@ -131,10 +131,18 @@ func checkTable(t *bqapi.TableReference, field string) error {
 	switch {
 	case t == nil || t.DatasetId == "" || t.TableId == "":
 		return refusal.New(refusal.Required, "Required parameter is missing: %s", field)
-	case strings.Contains(t.TableId, "$"):
-		return refusal.New(refusal.NotImplemented, "local BigQuery does not implement partition decorators: %s", t.TableId)
 	}
-	return nil
+	_, _, err := splitTable(t.TableId)
+	return err
+}
+
+// checkDestination refuses what is no name of a table to write.
+func checkDestination(t *bqapi.TableReference) error {
+	err := checkTable(t, "destinationTable")
+	if err == nil && strings.Contains(t.TableId, "@") {
+		err = refusal.New(refusal.Invalid, "Invalid table ID %q: a snapshot decorator cannot name a table to write", t.TableId)
+	}
+	return err
 }
 
 func checkDispositions(create, write string, writes ...string) error {
@@ -148,7 +156,8 @@ func checkDispositions(create, write string, writes ...string) error {
 }
 
 // destination finds the table that a job writes; nil where the job is to make it.
-func (s *Server) destination(j *job, ref store.TableRef, create, write string) (*store.Table, error) {
+func (s *Server) destination(j *job, to target, create, write string) (*store.Table, error) {
+	ref := to.ref
 	dataset, err := s.Store.Dataset(ref.DatasetRef())
 	if err == nil && !strings.EqualFold(dataset.Location, j.key.location) {
 		err = refusal.New(refusal.NotFound, "Not found: Dataset %s", ref.DatasetRef())
@@ -164,9 +173,22 @@ func (s *Server) destination(j *job, ref store.TableRef, create, write string) (
 		return nil, err
 	case t.Info().View != nil:
 		return nil, refusal.New(refusal.Invalid, "%s is a view: only tables can be written", ref)
-	case write == "WRITE_EMPTY" && t.Stats().Rows > 0:
+	case write == "WRITE_EMPTY" && to.partition == "" && t.Stats().Rows > 0:
 		return nil, refusal.New(refusal.Duplicate, "Already Exists: Table %s", ref)
 	}
+	return t, nil
+}
+
+// create makes the table that rows have the definition of.
+func (s *Server) create(ref store.TableRef, rows *store.Rows) (*store.Table, error) {
+	t, err := s.Store.CreateTable(ref, rows.Definition)
+	if err != nil {
+		if refusal.Is(err, refusal.Duplicate) {
+			err = errors.Join(errMoved, err)
+		}
+		return nil, err
+	}
+	rows.Info, rows.Definition = t.Info(), nil
 	return t, nil
 }
 
@@ -176,7 +198,7 @@ var errMoved = errors.New("the table has changed")
 // write commits a job's rows with the job's outcome.
 func (s *Server) write(j *job, t *store.Table, rows store.Rows, out *jobResult) error {
 	if t.Mode() != store.ModeStore {
-		rows.Count, rows.Batches = out.moved.Rows, nil
+		rows.Count, rows.Batches, rows.Ingested = out.moved.Rows, nil, nil
 	}
 	rows.Job = j.outcome(s.Clock.Now(), out)
 	written, err := t.Write(rows)

@@ -41,6 +41,13 @@ func setupTransfers(t *testing.T, change ...func(*Deps)) *transfers {
 	return x
 }
 
+// in is the fixture for a subtest.
+func (x *transfers) in(t *testing.T) *transfers {
+	inner, sub := *x, *x.fixture
+	sub.T, inner.fixture = t, &sub
+	return &inner
+}
+
 // put makes an object of the bucket.
 func (x *transfers) put(name string, content []byte) {
 	x.Helper()

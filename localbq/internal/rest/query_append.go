@@ -23,22 +23,26 @@ func (c *queryConfig) checkSchemaUpdate() error {
 			return refusal.New(refusal.Invalid, "Invalid value for schemaUpdateOptions: %s is not a valid value", o)
 		}
 	}
-	if len(c.SchemaUpdateOptions) > 0 && !oneOf(c.WriteDisposition, "WRITE_APPEND", "WRITE_TRUNCATE_DATA") {
+	partition := c.DestinationTable != nil && strings.Contains(c.DestinationTable.TableId, "$")
+	if len(c.SchemaUpdateOptions) > 0 && !oneOf(c.WriteDisposition, "WRITE_APPEND", "WRITE_TRUNCATE_DATA") && !(partition && c.WriteDisposition == "WRITE_TRUNCATE") {
 		return refusal.New(refusal.Invalid, "Schema update options should only be specified with WRITE_APPEND disposition, or with WRITE_TRUNCATE disposition on a table partition.")
 	}
 	return nil
 }
 
-// addResult is WRITE_APPEND and WRITE_TRUNCATE_DATA: rows meet the table's columns by name, and everything else about the table
-// stays, but for what schemaUpdateOptions allow.
-func (s *Server) addResult(j *job, t *store.Table, r *query.Result, out *jobResult) error {
+// addResult is WRITE_APPEND, WRITE_TRUNCATE_DATA and everything that writes a partition: rows meet the table's columns by name,
+// and everything else about the table stays, but for what schemaUpdateOptions allow.
+func (s *Server) addResult(j *job, to target, t *store.Table, r *query.Result, out *jobResult) error {
 	return settled(func() error {
 		info := t.Info()
 		columns, err := j.config.widened(info.Schema, r.Schema)
 		if err != nil {
 			return err
 		}
-		w := store.Rows{Info: info, Truncate: j.config.WriteDisposition == "WRITE_TRUNCATE_DATA"}
+		w := store.Rows{
+			Info: info, Truncate: strings.HasPrefix(j.config.WriteDisposition, "WRITE_TRUNCATE"),
+			Empty: oneOf(j.config.WriteDisposition, "", "WRITE_EMPTY"),
+		}
 		if columns != nil {
 			w.Definition, w.Since = info.Definition.Clone(), info
 			w.Definition.Schema = columns
@@ -46,6 +50,9 @@ func (s *Server) addResult(j *job, t *store.Table, r *query.Result, out *jobResu
 			columns = info.Schema
 		}
 		if w.Batches, err = fit(r.Batches, r.Schema, columns, s.Clock.Now()); err != nil {
+			return err
+		}
+		if err := to.place(t, &w); err != nil {
 			return err
 		}
 		written, err := t.Write(w)

@@ -67,8 +67,13 @@ func (c *queryConfig) check() error {
 	if !oneOf(c.Priority, "", "INTERACTIVE", "BATCH") {
 		return refusal.New(refusal.Invalid, "Invalid value for priority: %s is not a valid value", c.Priority)
 	}
-	if d := c.DestinationTable; d != nil && (d.DatasetId == "" || d.TableId == "") {
-		return refusal.New(refusal.Invalid, "Required parameter is missing: destinationTable.datasetId and tableId")
+	if d := c.DestinationTable; d != nil {
+		if d.DatasetId == "" || d.TableId == "" {
+			return refusal.New(refusal.Invalid, "Required parameter is missing: destinationTable.datasetId and tableId")
+		}
+		if err := checkDestination(d); err != nil {
+			return err
+		}
 	}
 	if c.DestinationTable == nil && (c.TimePartitioning != nil || c.RangePartitioning != nil || c.Clustering != nil) {
 		return refusal.New(refusal.Invalid, "Partitioning and clustering can only be set together with destinationTable")

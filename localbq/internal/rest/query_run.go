@@ -136,11 +136,8 @@ func (s *Server) writeResult(t *store.Table, r *query.Result, w store.Rows, out 
 
 // keepIn stores a result in the table that the job names.
 func (s *Server) keepIn(j *job, r *query.Result, out *jobResult) error {
-	d := j.config.DestinationTable
-	ref := store.TableRef{Project: d.ProjectId, Dataset: d.DatasetId, Table: d.TableId}
-	if ref.Project == "" {
-		ref.Project = j.key.project
-	}
+	to := targetOf(j.config.DestinationTable, j.key.project)
+	ref := to.ref
 	dataset, err := s.Store.Dataset(ref.DatasetRef())
 	if err == nil && !strings.EqualFold(dataset.Location, j.key.location) {
 		err = refusal.New(refusal.NotFound, "Not found: Dataset %s was not found in location %s", ref.DatasetRef(), j.key.location)
@@ -151,16 +148,26 @@ func (s *Server) keepIn(j *job, r *query.Result, out *jobResult) error {
 	t, err := s.Store.Table(ref)
 	switch {
 	case refusal.Is(err, refusal.NotFound) && j.config.CreateDisposition != "CREATE_NEVER":
-		if t, err = s.Store.CreateTable(ref, j.config.destination(r.Schema)); err != nil {
-			return err
-		}
-		out.table = t
-		return s.writeResult(t, r, store.Rows{}, out)
+		return s.makeResult(to, j.config.destination(r.Schema), r, out)
 	case err != nil:
 		return err
 	}
-	out.table = t
-	return s.overwrite(j, t, r, out)
+	out.table, out.partition = t, to.partition
+	return s.overwrite(j, to, t, r, out)
+}
+
+// makeResult stores a result in a table that it makes.
+func (s *Server) makeResult(to target, d *schema.Definition, r *query.Result, out *jobResult) error {
+	rows := store.Rows{Definition: d, Batches: r.Batches}
+	if err := to.place(nil, &rows); err != nil {
+		return err
+	}
+	t, err := s.Store.CreateTable(to.ref, d)
+	if err != nil {
+		return err
+	}
+	out.table, out.partition = t, to.partition
+	return s.writeResult(t, r, store.Rows{Ingested: rows.Ingested}, out)
 }
 
 // destination is the definition of a table that a query makes.
@@ -174,20 +181,26 @@ func (c *queryConfig) destination(columns *schema.Schema) *schema.Definition {
 }
 
 // overwrite stores a result in a table that exists, by the job's write disposition.
-func (s *Server) overwrite(j *job, t *store.Table, r *query.Result, out *jobResult) error {
+func (s *Server) overwrite(j *job, to target, t *store.Table, r *query.Result, out *jobResult) error {
 	if t.Info().View != nil {
 		return notAllowed(t)
 	}
-	switch j.config.WriteDisposition {
-	case "", "WRITE_EMPTY":
+	w := store.Rows{Truncate: true, Definition: j.config.destination(r.Schema), Batches: r.Batches}
+	switch disposition := j.config.WriteDisposition; {
+	case to.partition != "":
+		return s.addResult(j, to, t, r, out)
+	case oneOf(disposition, "", "WRITE_EMPTY"):
 		if t.Stats().Rows > 0 {
 			return refusal.New(refusal.Duplicate, "Already Exists: Table %s", t.Ref())
 		}
-		return s.writeResult(t, r, store.Rows{Definition: j.config.destination(r.Schema)}, out)
-	case "WRITE_TRUNCATE":
-		return s.writeResult(t, r, store.Rows{Truncate: true, Definition: j.config.destination(r.Schema)}, out)
+		w.Truncate = false
+	case disposition != "WRITE_TRUNCATE":
+		return s.addResult(j, to, t, r, out)
 	}
-	return s.addResult(j, t, r, out)
+	if err := to.place(t, &w); err != nil {
+		return err
+	}
+	return s.writeResult(t, r, w, out)
 }
 
 // errorProto is an error as a job's status has it.

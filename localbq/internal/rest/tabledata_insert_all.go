@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	bqapi "google.golang.org/api/bigquery/v2"
@@ -16,7 +15,8 @@ import (
 )
 
 // tabledata.insertAll: rows as JSON objects, visible at once. Rows are checked all together; insertIds are remembered for a
-// minute of the service's clock, on this server alone and until it ends. Partition decorators are not implemented.
+// minute of the service's clock, on this server alone and until it ends. With a partition
+// decorator, rows go into that partition.
 
 var insertFields = fieldsOf("rows skipInvalidRows ignoreUnknownValues templateSuffix", "kind traceId")
 
@@ -42,11 +42,15 @@ func (s *Server) insertRows(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if strings.Contains(c.r.PathValue("table"), "$") {
-		return nil, refusal.New(refusal.NotImplemented, "local BigQuery does not implement partition decorators in tabledata.insertAll: %s", c.table())
+	to, err := c.target()
+	if err != nil {
+		return nil, err
 	}
 	if err := s.permitTable(c, "bigquery.tables.updateData"); err != nil {
 		return nil, err
+	}
+	if to.partition != "" && body.TemplateSuffix != "" {
+		return nil, refusal.New(refusal.Invalid, "Table decorators cannot be used with templateSuffix: %s", to)
 	}
 	t, err := s.insertTarget(c, body.TemplateSuffix)
 	if err != nil {
@@ -59,6 +63,9 @@ func (s *Server) insertRows(c *call) (any, error) {
 	if rows.info.Schema == nil || len(rows.info.Schema.Fields) == 0 {
 		return nil, refusal.New(refusal.Invalid, "The destination table has no schema.")
 	}
+	if err := to.checkStream(rows.info.Definition, s.Clock.Now()); err != nil {
+		return nil, err
+	}
 	rows.options.Now = s.Clock.Now()
 	batch, answer, err := rows.decode(func(index int) bool {
 		return s.inserted.claim(t.Instance(), body.Rows[index].ID, s.Clock.Now())
@@ -67,10 +74,13 @@ func (s *Server) insertRows(c *call) (any, error) {
 		return answer, err
 	}
 	w := store.Rows{Info: rows.info, Batches: []arrow.RecordBatch{batch}}
-	if t.Mode() != store.ModeStore {
-		w.Batches, w.Count = nil, batch.NumRows()
+	if err = to.place(nil, &w); err == nil {
+		if t.Mode() != store.ModeStore {
+			w.Batches, w.Ingested, w.Count = nil, nil, batch.NumRows()
+		}
+		_, err = t.Write(w)
 	}
-	if _, err := t.Write(w); err != nil {
+	if err != nil {
 		for _, i := range rows.claimed {
 			s.inserted.release(t.Instance(), body.Rows[i].ID)
 		}

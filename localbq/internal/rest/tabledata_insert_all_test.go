@@ -95,8 +95,8 @@ func TestInsertAll(t *testing.T) {
 		f.do("POST", inserts, `{}`).refused(400, "invalid", "No rows present in the request.")
 		f.do("POST", "/projects/p/datasets/d/tables/bare/insertAll", `{"rows": [{"json": {}}]}`).refused(400, "invalid", "The destination table has no schema.")
 		f.do("POST", "/projects/p/datasets/d/tables/none/insertAll", `{"rows": [{"json": {}}]}`).refused(404, "notFound", "Not found: Table p:d.none")
-		f.do("POST", "/projects/p/datasets/d/tables/t$20260101/insertAll", `{"rows": [{"json": {}}]}`).refused(501, "notImplemented",
-			"local BigQuery does not implement partition decorators in tabledata.insertAll: p:d.t$20260101")
+		f.do("POST", "/projects/p/datasets/d/tables/t$20260101/insertAll", `{"rows": [{"json": {}}]}`).refused(400, "invalid",
+			"Cannot read partition information from a table that is not partitioned: p:d.t$20260101")
 		f.do("POST", inserts, `{"rows": [{"json": {}}], "colour": 1}`).refused(501, "notImplemented",
 			"local BigQuery does not implement tableDataInsertAllRequest.colour")
 	})

@@ -26,10 +26,14 @@ type rowList struct {
 }
 
 func (s *Server) listRows(c *call) (any, error) {
+	of, err := c.target()
+	if err != nil {
+		return nil, err
+	}
 	if err := s.permitTable(c, "bigquery.tables.getData"); err != nil {
 		return nil, err
 	}
-	t, err := s.Store.Table(c.table())
+	t, err := s.Store.Table(of.ref)
 	if err != nil {
 		return nil, err
 	}
@@ -48,18 +52,22 @@ func (s *Server) listRows(c *call) (any, error) {
 	if len(unknown) > 0 {
 		return nil, refusal.New(refusal.Invalid, "The following selected fields do not exist in the table schema: %s", strings.Join(unknown, ", "))
 	}
-	rows, n, err := asked.format.appendRows(chosen.Schema, batches(snapshot, chosen), asked.start, asked.limit)
+	found, err := of.source(t, snapshot)
+	if err != nil {
+		return nil, err
+	}
+	rows, n, err := asked.format.appendRows(chosen.Schema, projected(found.batches, chosen), asked.start, asked.limit)
 	if err != nil {
 		return nil, err
 	}
 	out := &rowList{
 		Kind: "bigquery#tableDataList", Etag: strconv.FormatInt(snapshot.Version, 36),
-		TotalRows: strconv.FormatInt(snapshot.NumRows(), 10), Rows: rows,
+		TotalRows: strconv.FormatInt(found.rows, 10), Rows: rows,
 	}
 	if n == 0 {
 		out.Rows = nil
 	}
-	if next := asked.start + n; next < snapshot.NumRows() && asked.limit != 0 {
+	if next := asked.start + n; next < found.rows && asked.limit != 0 {
 		out.PageToken = rowToken(snapshot.Version, next)
 	}
 	return out, nil
@@ -72,10 +80,10 @@ func (c *call) selectedFields() []string {
 	return nil
 }
 
-func batches(s *store.Snapshot, p *projection.Projection) []arrow.RecordBatch {
-	out := make([]arrow.RecordBatch, len(s.Parts()))
-	for i, part := range s.Parts() {
-		out[i] = p.Apply(part.Batch)
+func projected(batches []arrow.RecordBatch, p *projection.Projection) []arrow.RecordBatch {
+	out := make([]arrow.RecordBatch, len(batches))
+	for i, b := range batches {
+		out[i] = p.Apply(b)
 	}
 	return out
 }

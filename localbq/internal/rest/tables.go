@@ -58,14 +58,43 @@ func (c *call) nameTable(ref *bqapi.TableReference) error {
 }
 
 func (s *Server) getTable(c *call) (any, error) {
-	if err := s.permitTable(c, "bigquery.tables.get"); err != nil {
-		return nil, err
-	}
-	t, err := s.Store.Table(c.table())
+	of, err := c.target()
 	if err != nil {
 		return nil, err
 	}
+	if err := s.permitTable(c, "bigquery.tables.get"); err != nil {
+		return nil, err
+	}
+	t, err := s.Store.Table(of.ref)
+	if err != nil {
+		return nil, err
+	}
+	if of.partition != "" {
+		return s.partitionAnswer(c, of, t)
+	}
 	return s.tableAnswer(c, t)
+}
+
+// partitionAnswer is the resource of a table that is named with a partition: the table's, with the figures of the partition.
+func (s *Server) partitionAnswer(c *call, of target, t *store.Table) (any, error) {
+	a, err := s.tableAnswer(c, t)
+	if err != nil {
+		return nil, err
+	}
+	snapshot, err := t.Snapshot()
+	if err != nil {
+		return nil, err
+	}
+	found, err := of.source(t, snapshot)
+	if err != nil {
+		return nil, err
+	}
+	r := a.(tagged).body.(*bqapi.Table)
+	r.Id, r.TableReference.TableId = of.String(), of.ref.Table+"$"+of.partition
+	r.StreamingBuffer = nil
+	r.NumRows, r.NumBytes = uint64(found.rows), store.BatchBytes(found.info.Schema, found.batches)
+	r.NumTotalLogicalBytes, r.NumActiveLogicalBytes = r.NumBytes, r.NumBytes
+	return a, nil
 }
 
 func (s *Server) patchTable(c *call) (any, error) {
@@ -143,10 +172,21 @@ func (s *Server) settle(c *call, d, changed *schema.Definition) (err error) {
 }
 
 func (s *Server) deleteTable(c *call) (any, error) {
+	of, err := c.target()
+	if err != nil {
+		return nil, err
+	}
 	if err := s.permitTable(c, "bigquery.tables.delete"); err != nil {
 		return nil, err
 	}
-	return noContent{}, s.Store.DeleteTable(c.table())
+	if of.partition == "" {
+		return noContent{}, s.Store.DeleteTable(of.ref)
+	}
+	t, err := s.writable(of.ref)
+	if err != nil {
+		return nil, err
+	}
+	return noContent{}, of.delete(t)
 }
 
 func (s *Server) listTables(c *call) (any, error) {

@@ -39,7 +39,7 @@ func (s *Server) watch(c *call, handle handler) {
 		return
 	}
 	named := func() Call {
-		return Call{Method: c.method, Principal: c.principal, Table: c.table(), Job: c.r.PathValue("job")}
+		return Call{Method: c.method, Principal: c.principal, Table: c.dataset().Table(undecorated(c.r.PathValue("table"))), Job: c.r.PathValue("job")}
 	}
 	if err := s.Watch.Receive(c.r, named()); err != nil {
 		c.cutOrAnswer(err)

@@ -72,12 +72,12 @@ type streamState struct {
 }
 
 type chunkState struct {
-	First   int64      `json:"first"`
-	Number  int        `json:"number"` // of the definition
-	Marks   [][2]int64 `json:"marks"`  // version, rows
-	DiedAt  int64      `json:"diedAt,omitempty"`
-	Deaths  []byte     `json:"deaths,omitempty"`
-	Extents []extent   `json:"extents"`
+	First   int64     `json:"first"`
+	Number  int       `json:"number"` // of the definition
+	Marks   [][]int64 `json:"marks"`  // version, rows and, where it is not 0, ingested
+	DiedAt  int64     `json:"diedAt,omitempty"`
+	Deaths  []byte    `json:"deaths,omitempty"`
+	Extents []extent  `json:"extents"`
 
 	chunk   *chunk  // the chunk itself
 	pending []piece // its pieces, until their rows are on disk
@@ -173,11 +173,31 @@ func captureChunks(chunks []*chunk) (out []chunkState) {
 			Extents: c.extents[:len(c.extents):len(c.extents)], Deaths: c.deaths.encode(),
 		}
 		for _, m := range c.marks {
-			cs.Marks = append(cs.Marks, [2]int64{m.version, m.rows})
+			cs.Marks = append(cs.Marks, m.durable())
 		}
 		out = append(out, cs)
 	}
 	return out
+}
+
+// durable is a mark as numbers.
+func (m mark) durable() []int64 {
+	if m.ingested == 0 {
+		return []int64{m.version, m.rows}
+	}
+	return []int64{m.version, m.rows, m.ingested}
+}
+
+func markOf(numbers []int64) (m mark, err error) {
+	switch len(numbers) {
+	case 3:
+		m.ingested = numbers[2]
+		fallthrough
+	case 2:
+		m.version, m.rows = numbers[0], numbers[1]
+		return m, nil
+	}
+	return m, fmt.Errorf("a mark of %d numbers", len(numbers))
 }
 
 // forget drops the chunks that nobody can read any more.

@@ -40,22 +40,24 @@ type piece struct {
 	level int // how often its rows have been joined
 }
 
-// mark says that the chunk had rows rows from version on.
+// mark says that the chunk had rows rows from version on. The last of them count as ingested then or, if ingested is not 0, at
+// that microsecond.
 type mark struct {
-	version int64
-	rows    int64
+	version  int64
+	rows     int64
+	ingested int64
 }
 
 func (c *chunk) full() bool { return c.rows >= maxChunkRows }
 
 // add appends a batch that fits, visible from version on.
-func (c *chunk) add(batch arrow.RecordBatch, version int64) {
+func (c *chunk) add(batch arrow.RecordBatch, version, ingested int64) {
 	c.pieces = append(c.pieces, piece{batch: batch})
 	c.rows += batch.NumRows()
-	if n := len(c.marks); n > 0 && c.marks[n-1].version == version {
+	if n := len(c.marks); n > 0 && c.marks[n-1].version == version && c.marks[n-1].ingested == ingested {
 		c.marks[n-1].rows = c.rows
 	} else {
-		c.marks = append(c.marks, mark{version, c.rows})
+		c.marks = append(c.marks, mark{version, c.rows, ingested})
 	}
 	if c.full() && len(c.pieces) > fewPieces {
 		c.join(0)

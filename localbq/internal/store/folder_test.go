@@ -98,6 +98,11 @@ func describe(t *testing.T, s *Store) string {
 					for _, part := range snapshot.Parts() {
 						fmt.Fprintf(&out, "  rows from %d: %s\n", part.First, toJSON(t, part.Batch))
 					}
+					for _, run := range tab.Ingested(0, st.Rows+100) {
+						if run.At != run.Version {
+							fmt.Fprintf(&out, "  %d rows from %d ingested at %d\n", run.Count, run.First, run.At)
+						}
+					}
 				}
 				describeStreams(t, &out, tab)
 			}
@@ -225,10 +230,10 @@ func TestFolder(t *testing.T) {
 	})
 	t.Run("a folder of a later format is refused", func(t *testing.T) {
 		o := options(t)
-		if err := os.WriteFile(filepath.Join(o.Dir, manifestName), []byte(`{"format":3}`), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(o.Dir, manifestName), []byte(`{"format":4}`), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Open(o); err == nil || !strings.Contains(err.Error(), "format 3") {
+		if _, err := Open(o); err == nil || !strings.Contains(err.Error(), "format 4") {
 			t.Errorf("got %v", err)
 		}
 	})

@@ -75,6 +75,9 @@ func writeGolden(t *testing.T, golden string) {
 	if _, err := tab.Write(Rows{Info: tab.Info(), Batches: list(numbered(0, 3)), Note: []byte("note")}); err != nil {
 		t.Fatal(err)
 	}
+	if _, err := tab.Write(Rows{Info: tab.Info(), Batches: list(numbered(3, 1)), Ingested: []int64{1}}); err != nil {
+		t.Fatal(err)
+	}
 	mutate(t, changed, mutation{2, "two", "B"}, mutation{3, "", "B"})
 	stream = makeStream(t, tab, Buffered)
 	appendTo(t, stream, 0, 4)
@@ -124,6 +127,8 @@ func FuzzRows(f *testing.F) {
 	r := rowsRecord{instance: 1, version: 2, count: 3, note: []byte("note"), batches: appendBatch(nil, numbered(0, 3)), batchCount: 1}
 	f.Add(r.append(nil))
 	r.stream, r.offset = 4, 5
+	f.Add(r.append(nil))
+	r.stream, r.ingested = 0, []int64{7}
 	f.Add(r.append(nil))
 	f.Fuzz(func(t *testing.T, payload []byte) {
 		r, err := parseRows(payload)

@@ -81,6 +81,7 @@ type rowsRecord struct {
 	batches                  []byte // encoded, one behind the other
 	batchCount               int
 	remove                   []Range
+	ingested                 []int64
 	stream, offset           int64 // key of the stream that they are appended to, and where; 0 is none
 }
 
@@ -92,6 +93,8 @@ const (
 	rowsOfStream = 2
 	// rowsThatRemove has the rows that it takes away before the batches.
 	rowsThatRemove = 3
+	// rowsWithTimes has the rows that it takes away and, for each batch, when it counts as ingested, before the batches.
+	rowsWithTimes = 4
 )
 
 // appendRows encodes a write.
@@ -131,16 +134,22 @@ func (r *rowsRecord) append(buf []byte) []byte {
 		buf = binary.LittleEndian.AppendUint64(buf, uint64(r.stream))
 		buf = binary.LittleEndian.AppendUint64(buf, uint64(r.offset))
 	}
-	if r.remove != nil {
+	if r.remove != nil || r.ingested != nil {
 		buf[head0+1] = rowsThatRemove
 		buf = appendRanges(buf, r.remove)
+	}
+	if r.ingested != nil {
+		buf[head0+1] = rowsWithTimes
+		for _, at := range r.ingested[:r.batchCount] {
+			buf = binary.LittleEndian.AppendUint64(buf, uint64(at))
+		}
 	}
 	return append(buf, r.batches...)
 }
 
 // parseRows decodes the head of a write; batches are decoded once the table's schema is at hand.
 func parseRows(payload []byte) (*rowsRecord, error) {
-	if len(payload) < rowsHead || payload[1] < rowsOfTable || payload[1] > rowsThatRemove {
+	if len(payload) < rowsHead || payload[1] < rowsOfTable || payload[1] > rowsWithTimes {
 		return nil, fmt.Errorf("rows of an unknown format")
 	}
 	r := &rowsRecord{
@@ -180,11 +189,21 @@ func parseRows(payload []byte) (*rowsRecord, error) {
 		r.stream, r.offset = int64(binary.LittleEndian.Uint64(r.batches)), int64(binary.LittleEndian.Uint64(r.batches[8:]))
 		r.batches = r.batches[16:]
 	}
-	if payload[1] == rowsThatRemove {
+	if payload[1] >= rowsThatRemove {
 		var err error
 		if r.remove, r.batches, err = parseRanges(r.batches); err != nil {
 			return nil, err
 		}
+	}
+	if payload[1] == rowsWithTimes {
+		if len(r.batches)/8 < r.batchCount {
+			return nil, fmt.Errorf("rows are cut off")
+		}
+		r.ingested = make([]int64, r.batchCount)
+		for i := range r.ingested {
+			r.ingested[i] = int64(binary.LittleEndian.Uint64(r.batches[8*i:]))
+		}
+		r.batches = r.batches[8*r.batchCount:]
 	}
 	return r, nil
 }

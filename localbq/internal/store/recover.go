@@ -215,7 +215,7 @@ func (r *replay) rows(payload []byte, changes []cdc.Change, retention int64) err
 	if t == nil {
 		return fmt.Errorf("rows of an unknown table (instance %d)", record.instance)
 	}
-	w := &write{table: t, Rows: Rows{Truncate: record.truncate, Definition: record.definition, Note: record.note, Count: record.count, Job: record.job, Remove: record.remove}}
+	w := &write{table: t, Rows: Rows{Truncate: record.truncate, Definition: record.definition, Note: record.note, Count: record.count, Job: record.job, Remove: record.remove, Ingested: record.ingested}}
 	w.Changes, w.retention = changes, retention
 	if w.Definition == nil {
 		if record.number >= len(t.infos) {
@@ -439,7 +439,11 @@ func (d *dataReader) chunk(cs *chunkState, infos []*Info) (*chunk, error) {
 		return nil, err
 	}
 	for _, m := range cs.Marks {
-		c.marks = append(c.marks, mark{m[0], m[1]})
+		at, err := markOf(m)
+		if err != nil {
+			return nil, err
+		}
+		c.marks = append(c.marks, at)
 	}
 	if len(c.pieces) > fewPieces {
 		c.join(0)

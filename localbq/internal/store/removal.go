@@ -8,6 +8,18 @@ import (
 	"github.com/millrace-dev/millrace/localbq/internal/refusal"
 )
 
+// pick lets Pick choose the rows to remove.
+func (w *write) pick() error {
+	if w.Pick == nil {
+		return nil
+	}
+	s, err := w.table.Snapshot()
+	if err == nil {
+		w.Remove, err = w.Pick(s)
+	}
+	return err
+}
+
 // checkRemove refuses a write whose rows to remove are not all visible: another has been faster, and the statement that picked
 // them has to be run again. t.mu is held.
 func (w *write) checkRemove() error {

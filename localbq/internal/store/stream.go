@@ -160,7 +160,7 @@ func (s *Stream) place(offset *int64, count int64) (int64, error) {
 // hold takes rows that are not visible yet; Table.mu is held.
 func (s *Stream) hold(info *Info, batches []arrow.RecordBatch, at, version int64) {
 	for _, b := range batches {
-		addRows(&s.chunks, info, at, b, version)
+		addRows(&s.chunks, info, at, b, version, 0)
 		at += b.NumRows()
 	}
 }
@@ -174,7 +174,7 @@ func (s *Stream) show(to, version int64) Shown {
 		for _, p := range c.pieces {
 			n := p.batch.NumRows()
 			if from, until := max(at, s.cursor), min(at+n, to); from < until {
-				t.attach(c.info, p.batch.NewSlice(from-at, until-at), t.rows+from-s.cursor, version)
+				t.attach(c.info, p.batch.NewSlice(from-at, until-at), t.rows+from-s.cursor, version, 0)
 			}
 			at += n
 		}

@@ -112,6 +112,12 @@ type Rows struct {
 	Since *Info
 	// Empty refuses a table that has rows, with duplicate.
 	Empty bool
+	// Pick, if not nil, chooses what Remove says, among the rows that are there when the write is committed; no other change
+	// comes between. An error refuses the write.
+	Pick func(*Snapshot) ([]Range, error)
+	// Ingested, if not nil, says for each of Batches when its rows count as ingested, in microseconds since 1970; 0 is now.
+	// Not together with Stream or Changes.
+	Ingested []int64
 	// Job, if not nil, is kept in the same commit, as by PutJob.
 	Job *Job
 	// Changes, if not nil, say for each row what it does to the row of its primary key.
@@ -171,6 +177,9 @@ func (t *Table) Write(r Rows) (Written, error) {
 	if err := w.reshape(); err != nil {
 		return Written{}, fmt.Errorf("rows of table %s: %w", t.ref, err)
 	}
+	if len(r.Ingested) > 0 && len(r.Ingested) != len(r.Batches) {
+		return Written{}, fmt.Errorf("rows of table %s: %d batches and %d times of ingestion", t.ref, len(r.Batches), len(r.Ingested))
+	}
 	if t.store.log != nil {
 		for _, b := range w.Batches {
 			w.encoded = appendBatch(w.encoded, b)
@@ -180,7 +189,7 @@ func (t *Table) Write(r Rows) (Written, error) {
 		}
 	}
 	commit := t.store.commitRows
-	if r.Remove != nil {
+	if r.Remove != nil || r.Pick != nil {
 		commit = t.store.commit // whether the rows are there must not change before it is published
 	}
 	if r.Definition != nil {
@@ -232,6 +241,9 @@ func (w *write) reshape() error {
 
 func (w *write) prepare(_ *Store, version int64) error {
 	t := w.table
+	if err := w.pick(); err != nil {
+		return err
+	}
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	if t.dropped {
@@ -296,7 +308,7 @@ func (w *write) append(buf []byte, version int64) []byte {
 	if w.Stream != nil {
 		r.stream, r.offset = w.Stream.key, w.placed
 	}
-	r.remove = w.Remove
+	r.remove, r.ingested = w.Remove, w.Ingested
 	if w.Changes != nil {
 		buf = appendChanges(buf, w.Changes, w.retention)
 	}
@@ -328,7 +340,7 @@ func (w *write) publish(s *Store, version int64) {
 		t.infos = append(t.infos, w.Info)
 	}
 	w.remove(version)
-	t.append(w.Info, w.Batches, version)
+	t.append(w.Info, w.Batches, version, w.Ingested)
 	t.rows = w.written.First + w.Count
 	t.touched = version
 	if w.Changes != nil {
@@ -371,32 +383,36 @@ func (w *write) appendStream(version int64) (visible bool) {
 	return false
 }
 
-// append adds batches behind the rows that are there.
-func (t *Table) append(shape *Info, batches []arrow.RecordBatch, version int64) {
+// append adds batches behind the rows that are there; ingested is as in Rows.
+func (t *Table) append(shape *Info, batches []arrow.RecordBatch, version int64, ingested []int64) {
 	id := t.rows
-	for _, b := range batches {
-		t.attach(shape, b, id, version)
+	for i, b := range batches {
+		at := int64(0)
+		if i < len(ingested) {
+			at = ingested[i]
+		}
+		t.attach(shape, b, id, version, at)
 		id += b.NumRows()
 	}
 }
 
 // attach adds a batch whose rows get ids from id on. One shaped by an older definition is brought into the shape of the one
 // in force, so that only a change of definition ends a chunk early.
-func (t *Table) attach(shape *Info, b arrow.RecordBatch, id, version int64) {
+func (t *Table) attach(shape *Info, b arrow.RecordBatch, id, version, ingested int64) {
 	current := t.infos[len(t.infos)-1]
 	t.bytes += logicalBytes(shape.Schema, b)
-	addRows(&t.chunks, current, id, conform(b, shape.Schema, current.Schema), version)
+	addRows(&t.chunks, current, id, conform(b, shape.Schema, current.Schema), version, ingested)
 }
 
 // addRows adds a batch, shaped by info, to the open chunk of a list and to new ones behind it.
-func addRows(chunks *[]*chunk, info *Info, id int64, b arrow.RecordBatch, version int64) {
+func addRows(chunks *[]*chunk, info *Info, id int64, b arrow.RecordBatch, version, ingested int64) {
 	for b.NumRows() > 0 {
 		c := openChunk(chunks, info, id)
 		n := min(b.NumRows(), maxChunkRows-c.rows)
 		if n == b.NumRows() {
-			c.add(b, version)
+			c.add(b, version, ingested)
 		} else {
-			c.add(b.NewSlice(0, n), version)
+			c.add(b.NewSlice(0, n), version, ingested)
 		}
 		b = b.NewSlice(n, b.NumRows())
 		id += n
