@@ -40,6 +40,7 @@ func serveAsChild() bool {
 	}
 	fmt.Println("serving", bq.GRPC())
 	fmt.Println("rest", bq.REST())
+	fmt.Println("storage", bq.GCS())
 	select {}
 }
 

@@ -47,7 +47,7 @@ const (
 )
 
 func TestMain(m *testing.M) {
-	roles := map[string]func(context.Context) error{"client": client, "exact": exactClient, "service": service}
+	roles := map[string]func(context.Context) error{"client": client, "exact": exactClient, "storage": storageClient, "service": service}
 	play := roles[os.Getenv(role)]
 	if play == nil {
 		os.Exit(m.Run())
@@ -68,7 +68,7 @@ func service(ctx context.Context) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
 	defer stop()
 	bq, err := localbq.Start(ctx, localbq.Config{Project: "p", AutoCreateDataset: true, Sync: localbq.SyncAlways,
-		Dir: os.Getenv(state), RESTAddr: os.Getenv(rest), GRPCAddr: os.Getenv(endpoint)})
+		Dir: os.Getenv(state), RESTAddr: os.Getenv(rest), GRPCAddr: os.Getenv(endpoint), SinglePort: os.Getenv(endpoint) == ""})
 	if err != nil {
 		return err
 	}
