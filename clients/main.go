@@ -37,6 +37,7 @@ var steps = []step{
 	{name: "pending stream"},
 	{name: "changes"},
 	{name: "Arrow rows", only: "python"},
+	{name: "JSON rows", only: "java"},
 	{name: "read Avro"},
 	{name: "read Arrow"},
 	{name: "query"},
@@ -72,8 +73,9 @@ var clients = []client{
 	{name: "node", dir: "node", install: [][]string{{"npm", "ci", "--prefer-offline", "--no-progress"}}, run: []string{"node", "orders.mjs"}},
 	{name: "java", dir: "java",
 		install: [][]string{{"rm", "-rf", "../../.clients/java"},
-			{"mvn", "--quiet", "--batch-mode", "dependency:copy-dependencies", "-DoutputDirectory=../../.clients/java"}},
-		run: []string{"java", "--add-opens=java.base/java.nio=ALL-UNNAMED", "-cp", "../../.clients/java/*", "Orders.java"}},
+			{"mvn", "--quiet", "--batch-mode", "dependency:copy-dependencies", "-DoutputDirectory=../../.clients/java"},
+			{"javac", "-cp", "../../.clients/java/*", "-d", "../../.clients/java/classes", "Orders.java", "JsonRows.java"}},
+		run: []string{"java", "--add-opens=java.base/java.nio=ALL-UNNAMED", "-cp", "../../.clients/java/*:../../.clients/java/classes", "Orders"}},
 }
 
 // installTime and runTime bound what one client takes.

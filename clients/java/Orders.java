@@ -155,6 +155,7 @@ final class Orders {
     steps.put("buffered stream", orders::writeBuffered);
     steps.put("pending stream", orders::writePending);
     steps.put("changes", orders::writeChanges);
+    steps.put("JSON rows", JsonRows::check);
     steps.put("read Avro", orders::readAvro);
     steps.put("read Arrow", orders::readArrow);
     steps.put("query", orders::query);

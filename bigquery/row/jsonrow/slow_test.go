@@ -303,6 +303,9 @@ func slowFloat(n slowNode) (row.Value, error) {
 		return row.Value{}, errSlow
 	}
 	v, err := strconv.ParseFloat(text, 64)
+	if text == "NaN" {
+		v = quietNaN
+	}
 	return rowtest.Float(v), err
 }
 

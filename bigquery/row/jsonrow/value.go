@@ -334,12 +334,18 @@ func (p *parser) floatValue(c *column, tag string) bool {
 	if err != nil {
 		return p.fail(row.KindRange, at, "expected a number that FLOAT64 holds")
 	}
+	if v != v {
+		v = quietNaN
+	}
 	if c.op == opExactFloat && !survives(lit, v) {
 		return p.fail(row.KindScale, at, "expected fewer digits: FLOAT64 would change the number")
 	}
 	p.buf = row.AppendFloat(append(p.buf, tag...), v)
 	return true
 }
+
+// quietNaN is the NaN of IEEE 754 that other languages write; Go's own has another last bit.
+var quietNaN = math.Float64frombits(0x7ff8 << 48)
 
 // floatText says whether a string is a JSON number or one of the three words that none is.
 func floatText(text []byte) bool {
