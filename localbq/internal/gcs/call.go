@@ -48,7 +48,25 @@ func (c *call) content() (io.Reader, error) {
 	if err != nil {
 		return nil, refusal.New(refusal.Invalid, "Request body is not gzip: %v", err)
 	}
-	return z, nil
+	return &unpacked{in: z, left: maxUnpackedBytes}, nil
+}
+
+// maxUnpackedBytes bounds a body that was packed for the way: a thousandth of it may be all that was sent. Clients pack whole
+// small objects; larger ones come in chunks, which are not packed.
+const maxUnpackedBytes = 128 << 20
+
+// unpacked is what of a packed body may be read.
+type unpacked struct {
+	in   io.Reader
+	left int64
+}
+
+func (u *unpacked) Read(b []byte) (int, error) {
+	n, err := u.in.Read(b)
+	if u.left -= int64(n); u.left < 0 {
+		return 0, refusal.New(refusal.Invalid, "The request body unpacks to more than %d bytes: send the object in a resumable upload.", int64(maxUnpackedBytes))
+	}
+	return n, err
 }
 
 func readJSON(in io.Reader, v any) error {
@@ -62,7 +80,7 @@ func readJSON(in io.Reader, v any) error {
 		return nil
 	}
 	if err := json.Unmarshal(raw, v); err != nil {
-		return refusal.New("parseError", "Parse Error: %v", err)
+		return &refusal.Error{Reason: "parseError", Status: http.StatusBadRequest, Message: fmt.Sprintf("Parse Error: %v", err)}
 	}
 	return nil
 }

@@ -126,8 +126,11 @@ var logical = map[string]schema.Type{
 
 func scalar(n *avro.SchemaNode, o Options, path string) (*node, error) {
 	out := &node{kind: n.Type, written: n.Type, target: targets[n.Type], name: n.Name}
-	if out.target == 0 {
-		return nil, fmt.Errorf("field %s: type %s cannot be loaded", path, n.Type)
+	switch {
+	case n.Type == "null":
+		return nil, fmt.Errorf("field %s: type null cannot be loaded", path)
+	case out.target == 0: // a name that was not followed: it would have no end, or none in sight
+		return nil, fmt.Errorf("field %s: recursive types are not supported: %s", path, n.Type)
 	}
 	if !o.Logical {
 		return out, nil

@@ -2,6 +2,7 @@ package csvfile
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/millrace-dev/millrace/localbq/internal/column"
+	"github.com/millrace-dev/millrace/localbq/internal/load/lines"
 	"github.com/millrace-dev/millrace/localbq/internal/schema"
 )
 
@@ -104,7 +106,12 @@ func (r *Reader) Row() (fields []Field, bad, err error) {
 
 // row reads one row. A quoted field may go over several lines.
 func (r *Reader) row() (fields []Field, bad, err error) {
-	line, err := r.read()
+	size := int64(0)
+	line, err := r.read(&size)
+	if errors.Is(err, lines.ErrTooLong) {
+		r.line++
+		return nil, err, nil
+	}
 	if err != nil {
 		return nil, nil, err
 	}
@@ -125,7 +132,10 @@ func (r *Reader) row() (fields []Field, bad, err error) {
 			if !r.o.QuotedNewlines {
 				return nil, errors.New("Missing close quote character (\")."), nil
 			}
-			more, err := r.read()
+			more, err := r.read(&size)
+			if errors.Is(err, lines.ErrTooLong) {
+				return nil, err, nil
+			}
 			if errors.Is(err, io.EOF) {
 				return nil, errors.New("Missing close quote character (\")."), nil
 			}
@@ -156,20 +166,23 @@ func (r *Reader) row() (fields []Field, bad, err error) {
 	}
 }
 
-// read is the next line without its end.
-func (r *Reader) read() (string, error) {
-	line, err := r.in.ReadString('\n')
-	if err != nil && !errors.Is(err, io.EOF) {
+// read is the next line of a row, of which size bytes have been read, without its end.
+func (r *Reader) read(size *int64) (string, error) {
+	line, n, err := lines.Read(r.in, lines.MostBytes)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, lines.ErrTooLong) {
 		return "", err
 	}
-	if line == "" {
+	if n == 0 {
 		return "", io.EOF
 	}
 	if r.next == 0 {
-		line = strings.TrimPrefix(line, "\ufeff")
+		line = bytes.TrimPrefix(line, []byte("\ufeff"))
 	}
-	r.at, r.next = r.next, r.next+int64(len(line))
-	return strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r"), nil
+	r.at, r.next = r.next, r.next+n
+	if *size += n; *size > lines.MostBytes {
+		return "", lines.ErrTooLong
+	}
+	return string(bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r"))), nil
 }
 
 // encoding makes the fields UTF-8.

@@ -11,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/millrace-dev/millrace/localbq/internal/column"
+	"github.com/millrace-dev/millrace/localbq/internal/load/lines"
 	"github.com/millrace-dev/millrace/localbq/internal/schema"
 )
 
@@ -36,22 +37,25 @@ func (r *Reader) Position() string {
 // Next is the next record; io.EOF at the end. bad says why a line is no record; reading can go on behind it.
 func (r *Reader) Next() (record column.Record, bad, err error) {
 	for {
-		line, err := r.in.ReadBytes('\n')
-		if err != nil && !errors.Is(err, io.EOF) {
+		text, n, err := lines.Read(r.in, lines.MostBytes)
+		if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, lines.ErrTooLong) {
 			return nil, nil, err
 		}
-		if len(line) == 0 {
+		if n == 0 {
 			return nil, nil, io.EOF
 		}
-		r.at, r.next = r.next, r.next+int64(len(line))
-		if r.line == 0 {
-			line = bytes.TrimPrefix(line, []byte("\ufeff"))
-		}
+		r.at, r.next = r.next, r.next+n
 		r.line++
-		if line = bytes.TrimSpace(line); len(line) == 0 {
+		if errors.Is(err, lines.ErrTooLong) {
+			return nil, r.malformed(err), nil
+		}
+		if r.at == 0 {
+			text = bytes.TrimPrefix(text, []byte("\ufeff"))
+		}
+		if text = bytes.TrimSpace(text); len(text) == 0 {
 			continue
 		}
-		record, bad = r.parse(line)
+		record, bad = r.parse(text)
 		return record, bad, nil
 	}
 }
@@ -71,7 +75,11 @@ func (r *Reader) parse(line []byte) (column.Record, error) {
 			err = errors.New("something follows the object")
 		}
 	}
-	return nil, fmt.Errorf("JSON parsing error in row starting at position %d: %w", r.at, err)
+	return nil, r.malformed(err)
+}
+
+func (r *Reader) malformed(err error) error {
+	return fmt.Errorf("JSON parsing error in row starting at position %d: %w", r.at, err)
 }
 
 func object(d *jsontext.Decoder, columns []*schema.Field) (column.Record, error) {

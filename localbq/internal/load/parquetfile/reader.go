@@ -1,6 +1,7 @@
 package parquetfile
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -38,6 +39,9 @@ const batchRows = 128
 // Open reads a file's footer.
 func Open(f io.ReaderAt, size int64, o Options) (r *Reader, err error) {
 	defer caught(&err)
+	if err := checkFooter(f, size); err != nil {
+		return nil, fmt.Errorf("Input file is not in Parquet format: %w", err)
+	}
 	file, err := parquet.OpenFile(f, size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
 	if err != nil {
 		return nil, fmt.Errorf("Input file is not in Parquet format: %w", err)
@@ -50,6 +54,22 @@ func Open(f io.ReaderAt, size int64, o Options) (r *Reader, err error) {
 	r.leaves = c.leaves
 	r.values = make([][]parquet.Value, c.leaves)
 	return r, nil
+}
+
+// checkFooter holds the footer's length, the four bytes before the magic at the end of the file, to the file: the library takes
+// memory for it at once.
+func checkFooter(f io.ReaderAt, size int64) error {
+	var end [8]byte
+	if size < int64(len(end)) {
+		return fmt.Errorf("it has %d bytes", size)
+	}
+	if _, err := f.ReadAt(end[:], size-int64(len(end))); err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	if n := int64(binary.LittleEndian.Uint32(end[:])); n > size-int64(len(end)) {
+		return fmt.Errorf("its footer has %d bytes by its own account, and the file %d", n, size)
+	}
+	return nil
 }
 
 // caught makes an error of a panic: the library meets some damaged files with one.
