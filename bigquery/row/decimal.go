@@ -245,6 +245,22 @@ func (d Decimal) Fit(v Scaled) (Scaled, error) {
 	return v, nil
 }
 
+// FromUnscaled is the inverse of Fit: it turns the integer times 10^-FractionDigits that a decimal of Avro or Parquet is into
+// the wire form. A number that the column does not keep is refused.
+func (d Decimal) FromUnscaled(v Scaled) (Scaled, error) {
+	negative := int64(v[3]) < 0
+	if negative {
+		v = v.negated()
+	}
+	if p := d.Precision(); p < len(tens) && !v.below(&tens[p]) {
+		return Scaled{}, errDecimalRange
+	}
+	for shift := d.scale - d.fraction; shift > 0; shift -= 19 {
+		v.multiplyAdd(powers[min(shift, 19)], 0)
+	}
+	return v.withSign(negative)
+}
+
 func (v *Scaled) below(limit *Scaled) bool {
 	for i := len(v) - 1; i >= 0; i-- {
 		if v[i] != limit[i] {

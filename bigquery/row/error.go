@@ -46,6 +46,7 @@ const (
 	KindField     Kind = "C-FIELD"     // bad declaration of an added column
 	KindDecode    Kind = "D-TYPE"      // value or schema shape mismatch when reading
 	KindOverflow  Kind = "D-OVERFLOW"  // value does not fit the declared type
+	KindResolve   Kind = "D-SCHEMA"    // schemas of writer and reader that do not resolve
 	KindNull      Kind = "D-NULL"      // null where the reader allows none
 )
 

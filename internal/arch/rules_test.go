@@ -48,6 +48,8 @@ var rules = []rule{
 
 	{room: "internal/retry", why: "backoff schedules: a leaf"},
 	{room: "internal/gcp", why: "the one place that dials and authenticates", theirs: join(google, []string{"golang.org/x/oauth2"})},
+	{room: "internal/avro", why: "Avro's schemas and encoding, for all that read it: a leaf",
+		testTheirs: []string{"github.com/twmb/avro"}},
 	{room: "internal/arch", why: "this test"},
 
 	{room: "bigquery/table", why: "values: a leaf"},
@@ -63,6 +65,11 @@ var rules = []rule{
 		theirs: []string{"google.golang.org/protobuf", "cloud.google.com/go/civil"}, testOurs: []string{"bigquery/row/rowtest", "bigquery/row/structrow"}},
 	{room: "bigquery/row/structrow", why: "formats never know each other", ours: []string{"bigquery/row", "bigquery/table", "bigquery/row/internal/gotime"},
 		theirs: []string{"google.golang.org/protobuf", "cloud.google.com/go/civil"}, testOurs: []string{"bigquery/row/rowtest"}},
+
+	{room: "bigquery/row/avrorow", why: "formats never know each other",
+		ours:   []string{"bigquery/row", "bigquery/row/internal/mark", "bigquery/table", "internal/avro"},
+		theirs: []string{"google.golang.org/protobuf", "cloud.google.com/go/civil"}, testOurs: []string{"bigquery/row/rowtest"},
+		testTheirs: []string{"github.com/twmb/avro"}},
 
 	{room: "bigquery/internal/tableadmin", why: "tables over REST", ours: []string{"bigquery/table", "internal/retry", "internal/gcp"},
 		theirs: google, testOurs: []string{"localbq/..."}},

@@ -14,13 +14,21 @@ import (
 // AppendDefault appends the binary form of a default value, which is JSON: the first branch of a union, bytes and fixed as text
 // of the code points 0 to 255 (Avro specification, "Complex Types").
 func AppendDefault(buf []byte, s *Schema, value json.RawMessage) ([]byte, error) {
-	return appendDefault(buf, s, value, 0)
+	d := defaults{left: maxDefaults}
+	return d.append(buf, s, value, 0)
 }
 
-var errDeep = errors.New("the default nests too deeply")
+// maxDefaults is how many values a default may have: members of records have defaults of their own, and a few lines can ask for
+// any number of them.
+const maxDefaults = 100_000
 
-func appendDefault(buf []byte, s *Schema, value json.RawMessage, depth int) ([]byte, error) {
-	if depth++; depth > maxNesting {
+type defaults struct{ left int }
+
+var errDeep = errors.New("the default has too many values, or nests too deeply")
+
+func (d *defaults) append(buf []byte, s *Schema, value json.RawMessage, depth int) ([]byte, error) {
+	d.left--
+	if depth++; depth > maxNesting || d.left < 0 {
 		return buf, errDeep
 	}
 	switch s.Kind {
@@ -31,29 +39,31 @@ func appendDefault(buf []byte, s *Schema, value json.RawMessage, depth int) ([]b
 		return buf, nil
 	case Union:
 		for i, branch := range s.Branches { // the first that takes it: since Avro 1.12 it need not be the first of all
-			out, err := appendDefault(AppendLong(buf, int64(i)), branch, value, depth)
+			out, err := d.append(AppendLong(buf, int64(i)), branch, value, depth)
 			if err == nil {
 				return out, nil
 			}
 		}
 		return buf, mismatch(s)
 	case Record:
-		return appendRecord(buf, s, value, depth)
+		return d.appendRecord(buf, s, value, depth)
 	case Array:
 		var items []json.RawMessage
 		if err := json.Unmarshal(value, &items); err != nil || items == nil {
 			return buf, mismatch(s)
 		}
-		return appendItems(buf, s, items, depth)
+		return d.appendItems(buf, s, items, depth)
 	case Map:
-		return appendMap(buf, s, value, depth)
+		return d.appendMap(buf, s, value, depth)
 	}
 	return appendScalar(buf, s, value)
 }
 
-func mismatch(s *Schema) error { return fmt.Errorf("the default does not fit the type %s", describe(s)) }
+func mismatch(s *Schema) error {
+	return fmt.Errorf("the default does not fit the type %s", describe(s))
+}
 
-func appendRecord(buf []byte, s *Schema, value json.RawMessage, depth int) ([]byte, error) {
+func (d *defaults) appendRecord(buf []byte, s *Schema, value json.RawMessage, depth int) ([]byte, error) {
 	var members object
 	if err := json.Unmarshal(value, &members); err != nil || members == nil {
 		return buf, mismatch(s)
@@ -67,26 +77,26 @@ func appendRecord(buf []byte, s *Schema, value json.RawMessage, depth int) ([]by
 			}
 		}
 		var err error
-		if buf, err = appendDefault(buf, f.Type, v, depth); err != nil {
+		if buf, err = d.append(buf, f.Type, v, depth); err != nil {
 			return buf, err
 		}
 	}
 	return buf, nil
 }
 
-func appendItems(buf []byte, s *Schema, items []json.RawMessage, depth int) (_ []byte, err error) {
+func (d *defaults) appendItems(buf []byte, s *Schema, items []json.RawMessage, depth int) (_ []byte, err error) {
 	if len(items) > 0 {
 		buf = AppendLong(buf, int64(len(items)))
 	}
 	for _, item := range items {
-		if buf, err = appendDefault(buf, s.Items, item, depth); err != nil {
+		if buf, err = d.append(buf, s.Items, item, depth); err != nil {
 			return buf, err
 		}
 	}
 	return append(buf, 0), nil
 }
 
-func appendMap(buf []byte, s *Schema, value json.RawMessage, depth int) (_ []byte, err error) {
+func (d *defaults) appendMap(buf []byte, s *Schema, value json.RawMessage, depth int) (_ []byte, err error) {
 	var members object
 	if err := json.Unmarshal(value, &members); err != nil || members == nil {
 		return buf, mismatch(s)
@@ -96,7 +106,7 @@ func appendMap(buf []byte, s *Schema, value json.RawMessage, depth int) (_ []byt
 	}
 	for name, v := range members {
 		buf = append(AppendLong(buf, int64(len(name))), name...)
-		if buf, err = appendDefault(buf, s.Values, v, depth); err != nil {
+		if buf, err = d.append(buf, s.Values, v, depth); err != nil {
 			return buf, err
 		}
 	}

@@ -82,6 +82,9 @@ func (s *Schema) skip(b []byte, i, depth int) int {
 		n, next := Length(b, i)
 		return next + n
 	}
+	if s.zero == zeroYes {
+		return i
+	}
 	if depth++; depth > maxDepth {
 		return Failed
 	}
