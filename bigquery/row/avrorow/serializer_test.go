@@ -114,7 +114,9 @@ func TestSuite(t *testing.T) {
 		bad := full()
 		bad["st"].(map[string]any)["list"] = []any{"A", "C"}
 		rowtest.Test(t, rowtest.Format[map[string]any]{
-			New: func() (row.Serializer[map[string]any], error) { return NewRecords(everything, itself[map[string]any], options) },
+			New: func() (row.Serializer[map[string]any], error) {
+				return NewRecords(everything, itself[map[string]any], options)
+			},
 			Scribble: func(m map[string]any) {
 				clear(m["by"].([]byte))
 				clear(m["fx"].([]byte))
