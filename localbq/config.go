@@ -17,6 +17,9 @@ type (
 	// Quotas are what a project may use in one location, and Quota one figure of them; none by default.
 	Quotas = profile.Quotas
 	Quota  = profile.Quota
+	// Window is a length of time that is drawn anew for each change, and Denials how often calls on a fresh table are denied.
+	Window  = profile.Window
+	Denials = profile.Denials
 	// Clock is where all time comes from.
 	Clock = clock.Clock
 	// ManualClock stands still until it is advanced.

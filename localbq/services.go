@@ -38,7 +38,7 @@ func (i *Instance) newREST() *http.Server {
 	protocols.SetUnencryptedHTTP2(true)
 	face := rest.New(rest.Deps{
 		Store: i.store, Objects: i.objects, Clock: i.config.Clock, Queries: i.config.Queries, NoQueries: noQueries, Denied: i.config.denied(),
-		Profile: i.config.Profile, Seed: i.config.Seed, Watch: i.watch().REST(), Reads: i.jobReads,
+		Profile: i.config.Profile, Seed: i.config.Seed, Watch: i.watch().REST(), Reads: i.jobReads, JobState: i.watch().Job,
 	})
 	i.services = append(i.services, face.Close)
 	mux := http.NewServeMux()

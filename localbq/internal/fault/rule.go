@@ -35,9 +35,10 @@ type Rule struct {
 
 // Match picks calls. Empty fields match everything; all others must agree.
 type Match struct {
-	// Service is "write", "read", "rest" or "gcs".
+	// Service is "write", "read", "rest" or "gcs"; "job" is the states that jobs get into.
 	Service string `json:"service,omitempty"`
-	// Method is as in AppendRows, CreateReadSession, tables.insert, objects.insert, gcs.upload.chunk.
+	// Method is as in AppendRows, CreateReadSession, tables.insert, objects.insert, gcs.upload.chunk; of jobs job.pending,
+	// job.running and job.done.
 	Method string `json:"method,omitempty"`
 	// Table is "project.dataset.table", "dataset.table" or "projects/p/datasets/d/tables/t".
 	Table string `json:"table,omitempty"`
@@ -47,7 +48,10 @@ type Match struct {
 	// Stream is a stream's full name.
 	Stream string `json:"stream,omitempty"`
 	// Object is "gs://bucket/object".
-	Object    string `json:"object,omitempty"`
+	Object string `json:"object,omitempty"`
+	// Job is a job's id, and JobType load, copy, extract or query: of the states of jobs, and Job of calls that name one.
+	Job       string `json:"job,omitempty"`
+	JobType   string `json:"jobType,omitempty"`
 	Principal string `json:"principal,omitempty"`
 	TraceID   string `json:"traceId,omitempty"`
 	// MinRows and MaxRows bound the rows of an append; 0 is no bound.
@@ -180,10 +184,29 @@ func (r *Rule) check() error {
 	case exclusive(m.Nth > 0, m.Every > 0, m.Probability > 0) > 1:
 		return fmt.Errorf("fault rule %q: only one of nth, every and probability can be set", r.Name)
 	}
+	if err := r.checkJob(); err != nil {
+		return err
+	}
 	for _, s := range a.State {
 		if err := s.check(); err != nil {
 			return fmt.Errorf("fault rule %q: %w", r.Name, err)
 		}
+	}
+	return nil
+}
+
+// checkJob refuses what a job, which has no connection and answers nobody, cannot do.
+func (r *Rule) checkJob() error {
+	a := r.Action
+	switch {
+	case !r.Match.ofJobs():
+		return nil
+	case r.Phase != Receive:
+		return fmt.Errorf("fault rule %q: states of jobs have the phase receive only, not %s", r.Name, r.Phase)
+	case a.Status != nil || a.Reset || a.LoseAck || a.ResetAfter != nil || a.DelayAck != 0:
+		return fmt.Errorf("fault rule %q: a job can be failed (http), delayed, held and changed around (state), nothing else", r.Name)
+	case a.HTTP != nil && r.Match.Method != JobPending && r.Match.Method != JobRunning:
+		return fmt.Errorf("fault rule %q: a job can be failed in %s and %s: name one as the method", r.Name, JobPending, JobRunning)
 	}
 	return nil
 }

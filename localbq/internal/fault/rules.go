@@ -20,6 +20,7 @@ type Call struct {
 	Table           string // "projects/p/datasets/d/tables/t"; "" where the call has none
 	Stream          string
 	Object          string // "gs://bucket/object"; "" where the call has none
+	Job, JobType    string // a job's id, and its type where it is a state of a job
 	StreamKind      string
 	Principal       string
 	TraceID         string

@@ -62,6 +62,8 @@ type Windows struct {
 	ReadSelectedFields Window
 	// NumRows: a table's figures in REST answers trail its default stream.
 	NumRows Window
+	// JobPending and JobRunning: a job stays in that state before it goes on.
+	JobPending, JobRunning Window
 }
 
 // Denials are how often calls on a table are denied while it is fresh: with a chance, 1 to Max calls in a row, as long as the

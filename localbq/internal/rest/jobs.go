@@ -124,7 +124,8 @@ func (js *jobs) begin(j *job) {
 	js.mu.Lock()
 	defer js.mu.Unlock()
 	js.byKey[j.key] = j
-	js.running.Go(func() { js.run(ctx, j) })
+	leave, refused := js.server.limits.queue(j)
+	js.running.Go(func() { js.run(ctx, j, leave, refused) })
 }
 
 func newJobID() string {

@@ -52,6 +52,9 @@ func (s *Server) apply(j *job, r *query.Result, out *jobResult) error {
 		return err
 	}
 	table := ref.Table(c.Target.Table)
+	if err := s.limits.statement(table, c); err != nil {
+		return err
+	}
 	switch c.Kind {
 	case "INSERT":
 		return s.insertInto(table, r, c, out)

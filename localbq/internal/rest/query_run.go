@@ -24,16 +24,21 @@ const (
 
 var errCancelled = &refusal.Error{Reason: stopped, Message: "Job execution was cancelled: User requested cancellation"}
 
-// run carries a job out. It is the job's own goroutine, which ends with it.
-func (js *jobs) run(ctx context.Context, j *job) {
+// run carries a job out that is queued, until leave is called, or refused a place there. It is the job's own goroutine, which
+// ends with it.
+func (js *jobs) run(ctx context.Context, j *job, leave func(), refused error) {
 	defer j.cancel(nil)
-	select {
-	case js.slots <- struct{}{}:
-		defer func() { <-js.slots }()
-	case <-ctx.Done():
-		j.finish(js.server.Clock.Now(), nil, context.Cause(ctx))
+	err := refused
+	if err == nil {
+		err = js.pending(ctx, j)
+		leave()
+	}
+	if err != nil {
+		j.finish(js.server.Clock.Now(), nil, err)
+		js.keepOutcome(j)
 		return
 	}
+	defer func() { <-js.slots }()
 	j.start(js.server.Clock.Now())
 	if ms := j.task.timeout(); ms > 0 {
 		timer := js.server.Clock.AfterFunc(time.Duration(ms)*time.Millisecond, func() {
@@ -41,7 +46,7 @@ func (js *jobs) run(ctx context.Context, j *job) {
 		})
 		defer timer.Stop()
 	}
-	result, err := j.task.run(ctx, js.server, j)
+	result, err := js.perform(ctx, j)
 	if err != nil && context.Cause(ctx) != nil {
 		err = context.Cause(ctx)
 	}

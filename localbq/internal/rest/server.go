@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"context"
 	"net/http"
 	"strings"
 
@@ -27,6 +28,8 @@ type Deps struct {
 	Watch Watcher
 	// Reads, if not nil, is told of the objects that a job, as p:LOC.id, is going to read.
 	Reads func(job string, found []objects.Object)
+	// JobState, if not nil, is told of every state that a job gets into, and may hold it there. An error fails the job.
+	JobState func(ctx context.Context, j JobState) error
 	// Denied, if not nil, reports whether a principal lacks a permission on a resource, which is named as in
 	// projects/p/datasets/d/tables/t.
 	Denied func(principal, permission, resource string) bool
@@ -41,6 +44,7 @@ type Server struct {
 	// inserted remembers the insertIds of tabledata.insertAll.
 	inserted insertIDs
 	results  resultCache
+	limits   limits
 }
 
 // New makes a REST face. Whoever made it closes it.
@@ -48,7 +52,7 @@ func New(d Deps) *Server {
 	if d.Clock == nil {
 		d.Clock = clock.Real()
 	}
-	s := &Server{Deps: d, mux: http.NewServeMux()}
+	s := &Server{Deps: d, mux: http.NewServeMux(), limits: newLimits(d.Profile.Quotas, d.Clock)}
 	s.jobs = newJobs(s)
 	s.route()
 	s.jobs.restore()

@@ -36,6 +36,9 @@ func (s *Server) insertTable(c *call) (any, error) {
 			return nil, err
 		}
 	}
+	if err := s.limits.updateTable(c.table()); err != nil {
+		return nil, err
+	}
 	created, err := s.Store.CreateTable(c.table(), d)
 	if err != nil {
 		return nil, err
@@ -132,6 +135,9 @@ func (s *Server) changeTable(c *call, next func(*schema.Definition, map[string]j
 		return nil, err
 	}
 	body = tableFields.keep(body)
+	if err := s.limits.updateTable(c.table()); err != nil {
+		return nil, err
+	}
 	_, err := s.Store.UpdateTable(c.table(), c.ifMatch(), func(d *schema.Definition) error {
 		merged, err := next(d, body)
 		if err != nil {

@@ -6,20 +6,20 @@ import (
 
 	"google.golang.org/grpc/codes"
 
-	"github.com/millrace-dev/millrace/localbq/internal/clock"
 	"github.com/millrace-dev/millrace/localbq/internal/profile"
+	"github.com/millrace-dev/millrace/localbq/internal/rate"
 	"github.com/millrace-dev/millrace/localbq/internal/store"
 )
 
 // quotas is what projects have used of theirs.
 type quotas struct {
 	profile.Quotas
-	clock clock.Clock
 	store *store.Store
 
-	mu      sync.Mutex // guards the fields below
-	calls   map[place]int64
-	buckets map[bucketKey]*bucket
+	used *rate.Buckets[bucketKey]
+
+	mu    sync.Mutex // guards calls
+	calls map[place]int64
 }
 
 // place is what a quota is counted for.
@@ -28,12 +28,6 @@ type place struct{ project, location string }
 type bucketKey struct {
 	place
 	quota string
-}
-
-// bucket holds what may still be used, and fills again as time goes by. It may be overdrawn by the last taker.
-type bucket struct {
-	left float64
-	at   time.Time
 }
 
 // Names of quotas as their refusals spell them. Clients look for the first (managedwriter retries on it and on no other).
@@ -56,27 +50,10 @@ func (q *quotas) place(ref store.TableRef) place {
 	return p
 }
 
-// take uses up n of a quota that allows limit in a span of time, and reports whether it could.
+// take uses up n of a quota that allows limit in a span of time, and reports whether it could. One of a second may be overdrawn:
+// a request larger than what is left of the second is not refused for ever.
 func (q *quotas) take(p place, quota string, limit int64, per time.Duration, n int64) bool {
-	if limit == 0 {
-		return true
-	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	now := q.clock.Now()
-	key := bucketKey{p, quota}
-	b := q.buckets[key]
-	if b == nil {
-		b = &bucket{left: float64(limit), at: now}
-		q.buckets[key] = b
-	}
-	b.left = min(float64(limit), b.left+float64(limit)*float64(now.Sub(b.at))/float64(per))
-	b.at = now
-	if b.left <= 0 || per > time.Second && b.left < float64(n) {
-		return false
-	}
-	b.left -= float64(n)
-	return true
+	return q.used.Take(bucketKey{p, quota}, limit, per, n, per <= time.Second)
 }
 
 // createStream counts a call of CreateWriteStream.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/millrace-dev/millrace/localbq/internal/clock"
 	"github.com/millrace-dev/millrace/localbq/internal/profile"
+	"github.com/millrace-dev/millrace/localbq/internal/rate"
 	"github.com/millrace-dev/millrace/localbq/internal/store"
 	"github.com/millrace-dev/millrace/localbq/internal/watch"
 )
@@ -41,7 +42,7 @@ func New(d Deps) *Server {
 		profile: d.Profile.Windows, log: d.Watch.Audit,
 		random: rand.New(rand.NewPCG(d.Seed, 0x77726974)), drawn: map[windowKey]drawn{}, denied: map[denialKey]int{},
 	}
-	s.quotas = quotas{Quotas: d.Profile.Quotas, clock: d.Clock, store: d.Store, calls: map[place]int64{}, buckets: map[bucketKey]*bucket{}}
+	s.quotas = quotas{Quotas: d.Profile.Quotas, store: d.Store, calls: map[place]int64{}, used: rate.NewBuckets[bucketKey](d.Clock)}
 	return s
 }
 
