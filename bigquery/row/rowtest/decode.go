@@ -168,10 +168,26 @@ func differ(want, got row.Value, c *table.Field, at string) string {
 	if c.Type == table.Interval {
 		return difference(want.List, got.List, []table.Field{{Name: "months"}, {Name: "days"}, {Name: "micros"}}, at)
 	}
+	if (c.Type == table.Numeric || c.Type == table.BigNumeric) && want.Int != got.Int {
+		w, g := number(want), number(got)
+		if w.Cmp(g) != 0 {
+			return fmt.Sprintf("%s is %s, want %s", at, g.RatString(), w.RatString())
+		}
+		return ""
+	}
 	if want.Int != got.Int || !bytes.Equal(want.Bytes, got.Bytes) {
 		return fmt.Sprintf("%s is %d %q, want %d %q", at, got.Int, got.Bytes, want.Int, want.Bytes)
 	}
 	return ""
+}
+
+// number is a decimal of any scale.
+func number(v row.Value) *big.Rat {
+	s, err := row.ScaledFromBigEndian(v.Bytes)
+	if err != nil {
+		panic(err)
+	}
+	return s.Rat(int(v.Int))
 }
 
 // Decimal is the Value of a NUMERIC or BIGNUMERIC column that holds the number text.

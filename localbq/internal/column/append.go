@@ -85,7 +85,7 @@ func addNull(b array.Builder, f *schema.Field) {
 		b.AppendNull()
 		return
 	}
-	group.Append(false)
+	group.AppendValues([]bool{false}) // Append would make members of the NULL as well, one too many
 	for i := range group.NumField() {
 		group.FieldBuilder(i).AppendEmptyValue()
 	}

@@ -130,3 +130,25 @@ func TestDefaults(t *testing.T) {
 		t.Errorf("NULL where there are defaults: %s", rows[2])
 	}
 }
+
+// TestMembersBehindNull: members of the rows behind a STRUCT that is NULL keep their places.
+func TestMembersBehindNull(t *testing.T) {
+	inner := field("r", schema.Struct)
+	inner.Fields = []*schema.Field{field("x", schema.Float64), field("must", schema.Int64, schema.Required)}
+	outer := field("s", schema.Struct)
+	outer.Fields = []*schema.Field{inner, field("list", schema.String, schema.Repeated)}
+	b, err := New(&schema.Schema{Fields: []*schema.Field{outer}}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	there := Record{{Name: "s", Value: Record{{Name: "r", Value: Record{{Name: "x", Value: 8.5}, {Name: "must", Value: int64(1)}}}, {Name: "list", Value: List{"a"}}}}}
+	for _, r := range []Record{nil, {{Name: "s", Value: Record{{Name: "list", Value: List{"b"}}}}}, nil, there} {
+		if err := b.Add(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := `{"s":null}` + "\n" + `{"s":{"list":["b"],"r":null}}` + "\n" + `{"s":null}` + "\n" + `{"s":{"list":["a"],"r":{"must":1,"x":8.5}}}`
+	if got := built(t, b); got != want {
+		t.Errorf("the rows are\n%s\nwant\n%s", got, want)
+	}
+}

@@ -1,0 +1,108 @@
+package staging
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+
+	"github.com/millrace-dev/millrace/bigquery/table"
+)
+
+// Format is what a staged file is written as.
+type Format uint8
+
+const (
+	Avro    Format = iota // the default: object container files, packed with zstandard
+	Parquet               // smaller, and slower to load below some 256 MB
+)
+
+// String is the name that a load job's sourceFormat has.
+func (f Format) String() string {
+	switch f {
+	case Avro:
+		return "AVRO"
+	case Parquet:
+		return "PARQUET"
+	}
+	return fmt.Sprintf("Format(%d)", uint8(f))
+}
+
+// Extension is what names of such files end with.
+func (f Format) Extension() string {
+	if f == Parquet {
+		return ".parquet"
+	}
+	return ".avro"
+}
+
+// Load is what a load job must be told about files of a format. It always carries the schema: a load that guesses makes
+// NUMERIC of every decimal and NULLABLE of every column.
+type Load struct {
+	SourceFormat string
+	Schema       *table.Schema
+	// UseAvroLogicalTypes makes dates of dates. Without it they load as the integers they are stored as.
+	UseAvroLogicalTypes bool
+	// EnableListInference makes arrays of lists. Without it, REPEATED columns load empty, with no error.
+	EnableListInference bool
+}
+
+// Load is what a load job of this format must be told.
+func (f Format) Load(s *table.Schema) Load {
+	return Load{SourceFormat: f.String(), Schema: s, UseAvroLogicalTypes: f == Avro, EnableListInference: f == Parquet}
+}
+
+// Choice decides what the files of each destination are written as. It may be used from many goroutines.
+type Choice struct {
+	want Format
+	log  *slog.Logger
+
+	mu   sync.Mutex // guards said
+	said map[table.Destination]bool
+}
+
+// NewChoice prefers a format. log hears of destinations that get another one, once for each; nil is silent.
+func NewChoice(want Format, log *slog.Logger) *Choice {
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	return &Choice{want: want, log: log, said: map[table.Destination]bool{}}
+}
+
+// Of is the format for a destination with that schema. Parquet has no way into a JSON column, at any depth: a load job that
+// names one is refused. Nor is it known to have one into DATETIME: both of its timestamps are documented as TIMESTAMP. Such
+// tables are staged as Avro.
+func (c *Choice) Of(dst table.Destination, s *table.Schema) Format {
+	if c.want != Parquet {
+		return c.want
+	}
+	path, t := avroOnly(s.Fields, "")
+	if path == "" {
+		return c.want
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.said[dst] {
+		c.said[dst] = true
+		c.log.LogAttrs(context.Background(), slog.LevelInfo, "files are staged as Avro: Parquet cannot fill a column of this table",
+			slog.String("destination", dst.String()), slog.String("column", path), slog.String("type", t.String()))
+	}
+	return Avro
+}
+
+// avroOnly finds the first column that Parquet does not reach; "" is none.
+func avroOnly(fields []table.Field, parent string) (path string, t table.Type) {
+	for i := range fields {
+		f := &fields[i]
+		path = table.Join(parent, f.Name)
+		switch f.Type {
+		case table.JSON, table.DateTime:
+			return path, f.Type
+		case table.Struct:
+			if path, t = avroOnly(f.Fields, path); path != "" {
+				return path, t
+			}
+		}
+	}
+	return "", 0
+}
