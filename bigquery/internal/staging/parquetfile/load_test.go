@@ -138,7 +138,6 @@ func avroFile(t testing.TB, s *table.Schema, rows [][]row.Value) []byte {
 	return out.Bytes()
 }
 
-
 // TestLoadsHoldWhatTheRowsHold stages random rows of random schemas in both formats, loads the files, and reads the tables.
 func TestLoadsHoldWhatTheRowsHold(t *testing.T) {
 	l := newLoader(t)
