@@ -10,6 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 
 	"github.com/millrace-dev/millrace/localbq/internal/arrowipc"
+	"github.com/millrace-dev/millrace/localbq/internal/hostile"
 )
 
 func TestDecode(t *testing.T) {
@@ -182,11 +183,15 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte{}, []byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f})
 	f.Fuzz(func(t *testing.T, schema, batch []byte) {
 		rows, countErr := arrowipc.Rows(batch)
-		s, err := arrowipc.ParseSchema(schema)
+		var s *arrowipc.Schema
+		var err error
+		hostile.Proportional(t, len(schema), 128, 1<<20, func() { s, err = arrowipc.ParseSchema(schema) })
 		if err != nil {
 			return
 		}
-		got, err := arrowipc.Decode(batch, s)
+		var got *arrowipc.Batch
+		// What is compressed makes a thousand bytes of one, ZSTD more, all in all 240 MiB, into buffers that grow.
+		hostile.Proportional(t, len(schema)+len(batch), 4096, 512<<20, func() { got, err = arrowipc.Decode(batch, s) })
 		if err != nil {
 			return
 		}

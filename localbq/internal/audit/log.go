@@ -75,13 +75,17 @@ func (l *Log) open() error {
 		return err
 	}
 	l.file, l.seen = file, map[effectAt]bool{}
-	err = readLines(file, func(r *Record, size int64) {
+	damaged, err := readLines(file, func(r *Record, size int64) {
 		l.seq = max(l.seq, r.Seq)
 		l.written += size
 		if r.Effect != None {
 			l.seen[effectAt{r.Effect, r.After}] = true
 		}
 	})
+	if err == nil && damaged {
+		err = fmt.Errorf("%s is damaged at byte %d, and not by a process that was killed: put a copy of it in its place, or cut it there "+
+			"and lose the records behind that", l.options.Path, l.written)
+	}
 	if err == nil {
 		err = file.Truncate(l.written)
 	}
@@ -95,20 +99,21 @@ func (l *Log) open() error {
 	return nil
 }
 
-// readLines reads records up to the first line that is torn.
-func readLines(r io.Reader, each func(r *Record, size int64)) error {
+// readLines reads records up to the first line that is none. One that a killed process left has no end, and one that the end
+// of the machine left has zeros in it; any other is damaged.
+func readLines(r io.Reader, each func(r *Record, size int64)) (damaged bool, err error) {
 	in := bufio.NewReaderSize(r, 1<<20)
 	for {
 		line, err := in.ReadBytes('\n')
 		if errors.Is(err, io.EOF) {
-			return nil
+			return false, nil
 		}
 		if err != nil {
-			return err
+			return false, err
 		}
 		record := &Record{}
 		if json.Unmarshal(line, record) != nil {
-			return nil
+			return bytes.IndexByte(line, 0) < 0, nil
 		}
 		each(record, int64(len(line)))
 	}
@@ -310,7 +315,7 @@ func (l *Log) snapshot() (past, present []*Record, err error) {
 // is not complete is of a process that was killed.
 func older(file io.Reader, first int64) ([]*Record, error) {
 	byNumber := map[int64]*Record{}
-	err := readLines(file, func(r *Record, _ int64) {
+	_, err := readLines(file, func(r *Record, _ int64) {
 		if r.Seq < first {
 			byNumber[r.Seq] = r
 		}

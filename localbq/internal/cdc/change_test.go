@@ -13,6 +13,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/millrace-dev/millrace/localbq/internal/cdc"
+	"github.com/millrace-dev/millrace/localbq/internal/hostile"
 )
 
 func sequence(t *testing.T, text string) cdc.Sequence {
@@ -233,7 +234,9 @@ func FuzzSequence(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		s, err := cdc.ParseSequence(text)
+		var s cdc.Sequence
+		var err error
+		hostile.Proportional(t, len(text), 64, 1<<16, func() { s, err = cdc.ParseSequence(text) })
 		if err != nil {
 			return
 		}
@@ -252,5 +255,7 @@ func FuzzIndex(f *testing.F) {
 	for _, piece := range x.Encode(1 << 20) {
 		f.Add(piece)
 	}
-	f.Fuzz(func(t *testing.T, b []byte) { _ = cdc.NewIndex().Decode(b) })
+	f.Fuzz(func(t *testing.T, b []byte) {
+		hostile.Proportional(t, len(b), 512, 1<<16, func() { _ = cdc.NewIndex().Decode(b) })
+	})
 }

@@ -133,8 +133,8 @@ func toInt64(v any) (any, error) {
 		if err == nil {
 			return n, nil
 		}
-		if f, ok := new(big.Rat).SetString(v); ok && f.IsInt() && f.Num().IsInt64() && !strings.ContainsAny(v, "/xXpP_") {
-			return f.Num().Int64(), nil
+		if n, ok := exactInt(v); ok {
+			return n, nil
 		}
 		return nil, fmt.Errorf("Could not parse '%s' as INT64", v)
 	case float64:
@@ -148,6 +148,20 @@ func toInt64(v any) (any, error) {
 		}
 	}
 	return nil, fmt.Errorf("Could not convert %s to INT64", kind(v))
+}
+
+// exactInt reads an integer that is written as another number: 1.0, 1e3. An exponent of more than three digits, which would
+// have to be written out, or a text without end is none.
+func exactInt(s string) (int64, bool) {
+	_, exponent, _ := strings.Cut(strings.ToLower(s), "e")
+	if len(s) > 400 || len(strings.TrimLeft(exponent, "+-0")) > 3 || strings.ContainsAny(s, "/xXpP_") {
+		return 0, false
+	}
+	f, ok := new(big.Rat).SetString(s)
+	if !ok || !f.IsInt() || !f.Num().IsInt64() {
+		return 0, false
+	}
+	return f.Num().Int64(), true
 }
 
 func toFloat64(v any) (any, error) {

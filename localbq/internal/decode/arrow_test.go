@@ -12,6 +12,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/millrace-dev/millrace/localbq/internal/arrowipc"
+	"github.com/millrace-dev/millrace/localbq/internal/hostile"
 	"github.com/millrace-dev/millrace/localbq/internal/schema"
 )
 
@@ -285,20 +286,23 @@ func FuzzArrow(f *testing.F) {
 	}
 	f.Add(payload(f, ipc.GetSchemaPayload(s, memory.DefaultAllocator)), payload(f, p))
 	f.Fuzz(func(t *testing.T, schemaMessage, batchMessage []byte) {
-		read, err := arrowipc.ParseSchema(schemaMessage)
-		if err != nil {
-			return
-		}
-		p, err := CompileArrow(read, "t", table)
-		if err != nil {
-			return
-		}
-		batch, err := arrowipc.Decode(batchMessage, read)
-		if err != nil || batch.Rows > 1000 {
-			return
-		}
-		if p.DecodeArrow(batch, Request{}) == nil {
-			validate(t, p.Take())
-		}
+		// Compressed buffers may unpack to 240 MiB, which is not this room's.
+		hostile.Proportional(t, len(schemaMessage)+len(batchMessage), 4096, 512<<20, func() {
+			read, err := arrowipc.ParseSchema(schemaMessage)
+			if err != nil {
+				return
+			}
+			p, err := CompileArrow(read, "t", table)
+			if err != nil {
+				return
+			}
+			batch, err := arrowipc.Decode(batchMessage, read)
+			if err != nil || batch.Rows > 1000 {
+				return
+			}
+			if p.DecodeArrow(batch, Request{}) == nil {
+				validate(t, p.Take())
+			}
+		})
 	})
 }

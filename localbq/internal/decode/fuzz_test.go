@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 	"google.golang.org/protobuf/types/dynamicpb"
 
+	"github.com/millrace-dev/millrace/localbq/internal/hostile"
 	"github.com/millrace-dev/millrace/localbq/internal/schema"
 )
 
@@ -20,7 +21,8 @@ func FuzzRow(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, row []byte) {
 		p := compile(t, d, s)
-		bad := p.Decode([][]byte{row}, Request{})
+		var bad []RowError
+		hostile.Proportional(t, len(row), 128, 1<<20, func() { bad = p.Decode([][]byte{row}, Request{}) })
 		libraryErr := proto.Unmarshal(row, dynamicpb.NewMessage(md))
 		if bad == nil {
 			validate(t, p.Take())
@@ -54,12 +56,14 @@ func FuzzDescriptor(f *testing.F) {
 		if proto.Unmarshal(descriptor, d) != nil {
 			return
 		}
-		p, err := Compile(d, "t", s)
-		if err != nil {
-			return
-		}
-		if p.Decode([][]byte{row, {}}, Request{}) == nil {
-			validate(t, p.Take())
-		}
+		hostile.Proportional(t, len(descriptor)+len(row), 256, 1<<20, func() {
+			p, err := Compile(d, "t", s)
+			if err != nil {
+				return
+			}
+			if p.Decode([][]byte{row, {}}, Request{}) == nil {
+				validate(t, p.Take())
+			}
+		})
 	})
 }

@@ -3,6 +3,8 @@ package literal
 import (
 	"reflect"
 	"testing"
+
+	"github.com/millrace-dev/millrace/localbq/internal/hostile"
 )
 
 func TestParse(t *testing.T) {
@@ -55,5 +57,7 @@ func FuzzParse(f *testing.F) {
 	for _, s := range []string{"1", "'a'", "[b'\\x00', r\"x\"]", "DATE '2024-01-01'", "CURRENT_DATE("} {
 		f.Add(s)
 	}
-	f.Fuzz(func(t *testing.T, s string) { _, _ = Parse(s) })
+	f.Fuzz(func(t *testing.T, s string) {
+		hostile.Proportional(t, len(s), 1024, 1<<16, func() { _, _ = Parse(s) })
+	})
 }

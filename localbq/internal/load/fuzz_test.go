@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"testing"
 
+	"github.com/millrace-dev/millrace/localbq/internal/hostile"
 	"github.com/millrace-dev/millrace/localbq/internal/refusal"
 	"github.com/millrace-dev/millrace/localbq/internal/schema"
 )
@@ -28,7 +29,10 @@ func FuzzRun(f *testing.F) {
 		}[kind%5]
 		c.Table = "p:d.t"
 		source := Source{URI: "gs://b/o", Size: int64(len(data)), Open: func() (File, error) { return memory{bytes.NewReader(data)}, nil }}
-		out, err := Run(t.Context(), c, []Source{source})
+		var out *Result
+		var err error
+		// A byte may unpack to a thousand, and is then a row; the libraries of the formats take some megabytes to begin with.
+		hostile.Proportional(t, len(data), 64<<10, 512<<20, func() { out, err = Run(t.Context(), c, []Source{source}) })
 		if err != nil && refusal.Of(err) == nil {
 			t.Errorf("an error that is no refusal: %v", err)
 		}

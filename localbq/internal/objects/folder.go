@@ -87,7 +87,14 @@ func (f *folder) resume(name string, size int64) (data, error) {
 		return nil, err
 	}
 	d := &fileData{File: file, id: name, force: f.force}
-	if err := d.truncate(size); err != nil {
+	info, err := file.Stat()
+	if err == nil && (size < 0 || info.Size() < size) {
+		err = fmt.Errorf("file %s has %d bytes, and %d were acknowledged: a part of it is lost", file.Name(), info.Size(), size)
+	}
+	if err == nil {
+		err = d.truncate(size)
+	}
+	if err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
 	return d, nil

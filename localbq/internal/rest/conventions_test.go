@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/millrace-dev/millrace/localbq/internal/hostile"
 	"github.com/millrace-dev/millrace/localbq/internal/mask"
 	"github.com/millrace-dev/millrace/localbq/internal/schema"
 )
@@ -173,6 +174,7 @@ func FuzzBodies(f *testing.F) {
 	calls := []string{
 		"POST /projects/p/datasets", "PATCH /projects/p/datasets/d", "PUT /projects/p/datasets/d", "POST " + tablesPath, "PATCH " + tablesPath + "/t",
 		"PUT " + tablesPath + "/t", "POST /projects/p/jobs", "POST /projects/p/queries", "POST " + tablesPath + "/t:testIamPermissions",
+		"POST " + tablesPath + "/t/insertAll",
 	}
 	for i, body := range []string{
 		`{"datasetReference": {"datasetId": "e"}, "labels": {"a": null}}`, `{"labels": {"a": "1"}, "access": [{}]}`, `{"maxTimeTravelHours": "72"}`,
@@ -180,6 +182,7 @@ func FuzzBodies(f *testing.F) {
 		`{"schema": {"fields": [null]}}`, `{"timePartitioning": {"type": "DAY"}, "view": null}`,
 		`{"configuration": {"query": {"query": "SELECT @a", "useLegacySql": false, "queryParameters": [{"name": "a", "parameterType": {"type": "ARRAY", "arrayType": {"type": "INT64"}}, "parameterValue": {"arrayValues": [null, {"value": "1"}]}}]}}}`,
 		`{"query": "SELECT 1", "useLegacySql": false, "formatOptions": {"timestampOutputFormat": "X"}, "queryParameters": [{}]}`, `{"permissions": 5}`,
+		`{"rows": [{"insertId": "x", "json": {"a": 1e400, "b": [{"c": null}]}}, {"json": null}], "skipInvalidRows": true, "templateSuffix": "_x"}`,
 	} {
 		f.Add(i, body)
 	}
@@ -189,7 +192,9 @@ func FuzzBodies(f *testing.F) {
 		s.do("POST", tablesPath, `{"tableReference": {"tableId": "t"}, "schema": {"fields": [{"name": "a", "type": "INT64"}]}}`).ok()
 		method, path, _ := strings.Cut(calls[uint(i)%uint(len(calls))], " ")
 		w := httptest.NewRecorder()
-		s.server.Config.Handler.ServeHTTP(w, httptest.NewRequest(method, path, strings.NewReader(body)))
+		hostile.Proportional(t, len(body), 1024, 8<<20, func() {
+			s.server.Config.Handler.ServeHTTP(w, httptest.NewRequest(method, path, strings.NewReader(body)))
+		})
 		if w.Code == http.StatusInternalServerError || !json.Valid(w.Body.Bytes()) {
 			t.Errorf("%s %s %s: %d %s", method, path, body, w.Code, w.Body)
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"pgregory.net/rapid"
 
+	"github.com/millrace-dev/millrace/localbq/internal/hostile"
 	"github.com/millrace-dev/millrace/localbq/internal/schema"
 )
 
@@ -117,6 +118,6 @@ func FuzzBatch(f *testing.F) {
 	shape := numberedSchema.Arrow()
 	f.Fuzz(func(t *testing.T, payload []byte) {
 		r := batchReader{payload: payload}
-		_, _ = r.batch(shape)
+		hostile.Proportional(t, len(payload), 64, 1<<16, func() { _, _ = r.batch(shape) })
 	})
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/millrace-dev/millrace/localbq/internal/cdc"
 	"github.com/millrace-dev/millrace/localbq/internal/clock"
+	"github.com/millrace-dev/millrace/localbq/internal/hostile"
 	"github.com/millrace-dev/millrace/localbq/internal/schema"
 )
 
@@ -131,10 +132,12 @@ func FuzzRows(f *testing.F) {
 	r.stream, r.ingested = 0, []int64{7}
 	f.Add(r.append(nil))
 	f.Fuzz(func(t *testing.T, payload []byte) {
-		r, err := parseRows(payload)
-		if err == nil {
-			_, _ = r.decode(numberedSchema.Arrow())
-		}
+		hostile.Proportional(t, len(payload), 256, 1<<16, func() {
+			r, err := parseRows(payload)
+			if err == nil {
+				_, _ = r.decode(numberedSchema.Arrow())
+			}
+		})
 	})
 }
 
@@ -143,10 +146,11 @@ func FuzzChanges(f *testing.F) {
 	f.Add(appendChanges(nil, []cdc.Change{{Delete: true}, {}}, 7))
 	f.Add([]byte("\x04\x01\x00\x00\xff\xff\xff\xff\x00\x00\x00\x00\x00\x00\x00\x00"))
 	f.Fuzz(func(t *testing.T, payload []byte) {
-		changes, _, rows, err := parseChanges(payload)
-		if err == nil {
-			_ = changes
-			_, _ = parseRows(rows)
-		}
+		hostile.Proportional(t, len(payload), 512, 1<<16, func() {
+			_, _, rows, err := parseChanges(payload)
+			if err == nil {
+				_, _ = parseRows(rows)
+			}
+		})
 	})
 }

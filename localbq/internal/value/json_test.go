@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/millrace-dev/millrace/localbq/internal/hostile"
 )
 
 func TestAppendJSON(t *testing.T) {
@@ -47,7 +49,9 @@ func FuzzAppendJSON(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, in []byte) {
-		got, err := AppendJSON(nil, in)
+		var got []byte
+		var err error
+		hostile.Proportional(t, len(in), 256, 1<<16, func() { got, err = AppendJSON(nil, in) })
 		if err != nil {
 			return
 		}

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/millrace-dev/millrace/localbq/internal/decode"
+	"github.com/millrace-dev/millrace/localbq/internal/hostile"
 )
 
 // sample is a request with every field set.
@@ -133,7 +134,8 @@ func FuzzRequest(f *testing.F) {
 	f.Add(b)
 	f.Fuzz(func(t *testing.T, b []byte) {
 		r := &request{}
-		err := r.parse(b)
+		var err error
+		hostile.Proportional(t, len(b), 64, 1<<16, func() { err = r.parse(b) })
 		want := &storagepb.AppendRowsRequest{}
 		if proto.Unmarshal(b, want) != nil || len(want.ProtoReflect().GetUnknown()) > 0 {
 			return // the library also checks what lies deeper, and UTF-8

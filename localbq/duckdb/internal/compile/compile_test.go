@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/millrace-dev/millrace/localbq/internal/hostile"
 	"github.com/millrace-dev/millrace/localbq/internal/query"
 	"github.com/millrace-dev/millrace/localbq/internal/schema"
 )
@@ -181,7 +182,9 @@ func FuzzQuery(f *testing.F) {
 	}
 	known := allowed()
 	f.Fuzz(func(t *testing.T, sql string) {
-		plan, err := Statement(sql, env())
+		var plan *Plan
+		var err error
+		hostile.Proportional(t, len(sql), 64<<10, 8<<20, func() { plan, err = Statement(sql, env()) })
 		if err != nil {
 			return
 		}
@@ -194,5 +197,38 @@ func FuzzQuery(f *testing.F) {
 				t.Fatalf("%q\nis planned with %q: %s", sql, w, plan.SQL)
 			}
 		}
+	})
+}
+
+// FuzzRestriction holds the same of row restrictions, and that one costs what its text is long.
+func FuzzRestriction(f *testing.F) {
+	for _, text := range []string{
+		"id > 100 AND name = 'x'", "s.x IN (1, 2, NULL) OR s.y.z IS NOT NULL", "created >= TIMESTAMP '2024-01-01' AND n < 1.5", "'it''s\\'' = name", "name LIKE '%\\\\%'",
+		"JSON_VALUE(j, '$.a') = \"b\"", "EXISTS(SELECT 1)", "COUNT(*) > 1", "((((id))))", "tags[OFFSET(0)] = 'a'", "`id` = 1 -- x", "id = 1; DROP TABLE t", "CASE WHEN id = 1 THEN TRUE END",
+	} {
+		f.Add(text)
+	}
+	columns := &schema.Schema{Fields: []*schema.Field{
+		{Name: "id", Type: schema.Int64}, {Name: "name", Type: schema.String}, {Name: "tags", Type: schema.String, Mode: schema.Repeated},
+		{Name: "j", Type: schema.JSON}, {Name: "created", Type: schema.Timestamp}, {Name: "n", Type: schema.Numeric}, {Name: `quo"ted`, Type: schema.Date},
+		{Name: "s", Type: schema.Struct, Fields: []*schema.Field{{Name: "x", Type: schema.Int64}, {Name: "y", Type: schema.Struct, Fields: []*schema.Field{{Name: "z", Type: schema.Bytes}}}}},
+	}}
+	known := allowed()
+	f.Fuzz(func(t *testing.T, text string) {
+		hostile.Proportional(t, len(text), 16<<10, 4<<20, func() {
+			sql, _, err := Restriction(text, columns, env())
+			if err != nil {
+				return
+			}
+			bare := stripped.ReplaceAllString(sql, " ")
+			if strings.ContainsAny(bare, "'\";\x00") || strings.Contains(bare, "--") || strings.Contains(bare, "/*") {
+				t.Fatalf("%q\nis %s", text, sql)
+			}
+			for _, w := range word.FindAllString(bare, -1) {
+				if !known[w] && !ours.MatchString(w) {
+					t.Fatalf("%q\nis made with %q: %s", text, w, sql)
+				}
+			}
+		})
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/millrace-dev/millrace/localbq/internal/hostile"
 	"github.com/millrace-dev/millrace/localbq/internal/query"
 )
 
@@ -141,7 +142,8 @@ func FuzzParse(f *testing.F) {
 		f.Add(sql)
 	}
 	f.Fuzz(func(t *testing.T, sql string) {
-		_, err := Parse(sql)
+		var err error
+		hostile.Proportional(t, len(sql), 4096, 1<<20, func() { _, err = Parse(sql) })
 		if err == nil {
 			return
 		}

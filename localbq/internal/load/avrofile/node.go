@@ -148,11 +148,18 @@ func scalar(n *avro.SchemaNode, o Options, path string) (*node, error) {
 	return out, nil
 }
 
+// maxScale is the most digits behind the point of a decimal that becomes text, which has all of them for each
+// value, however short it is.
+const maxScale = 1000
+
 // Target is the type that decimals of a precision and scale are loaded as: the first of NUMERIC, BIGNUMERIC and STRING that is
 // among types and holds them; of (77,38) BIGNUMERIC holds a part, and its values are checked. No types at all are NUMERIC and BIGNUMERIC (BigQuery documentation, decimalTargetTypes).
 func Target(precision, scale int, types []schema.Type) (schema.Type, bool) {
 	if len(types) == 0 {
 		types = []schema.Type{schema.Numeric, schema.BigNumeric}
+	}
+	if scale < 0 || scale > maxScale {
+		return 0, false
 	}
 	for _, t := range []schema.Type{schema.Numeric, schema.BigNumeric, schema.String} {
 		if !slices.Contains(types, t) {
