@@ -247,15 +247,27 @@ func (d Decimal) Fit(v Scaled) (Scaled, error) {
 
 // FromUnscaled is the inverse of Fit: it turns the integer times 10^-FractionDigits that a decimal of Avro or Parquet is into
 // the wire form. A number that the column does not keep is refused.
-func (d Decimal) FromUnscaled(v Scaled) (Scaled, error) {
+func (d Decimal) FromUnscaled(v Scaled) (Scaled, error) { return d.Rescale(v, d.fraction) }
+
+// Rescale is the number v / 10^scale, as the column keeps it: the way from decimals of Arrow and Parquet. Digits that it does
+// not keep are refused, except zeros. The scale may be negative.
+func (d Decimal) Rescale(v Scaled, scale int) (Scaled, error) {
 	negative := int64(v[3]) < 0
 	if negative {
 		v = v.negated()
 	}
-	if p := d.Precision(); p < len(tens) && !v.below(&tens[p]) {
+	for ; scale > d.fraction; scale -= min(scale-d.fraction, 19) {
+		if v.divide(powers[min(scale-d.fraction, 19)]) != 0 {
+			return Scaled{}, errDecimalScale
+		}
+	}
+	if p := d.integer + scale; p < len(tens) && !v.below(&tens[max(p, 0)]) {
 		return Scaled{}, errDecimalRange
 	}
-	for shift := d.scale - d.fraction; shift > 0; shift -= 19 {
+	if v == (Scaled{}) {
+		return v, nil
+	}
+	for shift := d.scale - scale; shift > 0; shift -= 19 {
 		v.multiplyAdd(powers[min(shift, 19)], 0)
 	}
 	return v.withSign(negative)

@@ -241,3 +241,36 @@ func TestFit(t *testing.T) {
 		}
 	}
 }
+
+// TestRescale holds Rescale to the way through text.
+func TestRescale(t *testing.T) {
+	fields := []table.Field{{Type: table.Numeric}, {Type: table.BigNumeric}, {Type: table.Numeric, Precision: 5, Scale: 2},
+		{Type: table.BigNumeric, Precision: 40, Scale: 1}}
+	rapid.Check(t, func(t *rapid.T) {
+		f := rapid.SampledFrom(fields).Draw(t, "field")
+		d := DecimalOf(&f)
+		digits := rapid.StringMatching(`-?[0-9]{1,40}0{0,36}`).Draw(t, "digits")
+		scale := rapid.IntRange(-40, 80).Draw(t, "scale")
+		n, ok := new(big.Int).SetString(digits, 10)
+		if !ok {
+			t.Fatalf("%s is no number", digits)
+		}
+		v, err := ScaledFromBigEndian(twosComplement(n))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, wantErr := d.FromBig(n, scale)
+		got, err := d.Rescale(v, scale)
+		if got != want || err != wantErr && !(err != nil && wantErr != nil) {
+			t.Fatalf("%s / 10^%d: %v, %v, want %v, %v", digits, scale, got, err, want, wantErr)
+		}
+	})
+}
+
+// twosComplement is n in 32 bytes, most significant first.
+func twosComplement(n *big.Int) []byte {
+	if n.Sign() < 0 {
+		n = new(big.Int).Add(n, new(big.Int).Lsh(big.NewInt(1), 256))
+	}
+	return n.FillBytes(make([]byte, 32))
+}
