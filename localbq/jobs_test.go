@@ -103,6 +103,7 @@ func TestKillServerOfJobs(t *testing.T) {
 	const size = 50
 	var mu sync.Mutex // guards next and countdown
 	next, countdown := 0, 0
+	storage := "" // the address of Cloud Storage
 	load := func(ctx context.Context, c *bigquery.Client, n int) error {
 		var text strings.Builder
 		for i := range size {
@@ -111,6 +112,15 @@ func TestKillServerOfJobs(t *testing.T) {
 		source := bigquery.NewReaderSource(strings.NewReader(text.String()))
 		source.SourceFormat = bigquery.JSON
 		loader := c.Dataset("d").Table("t").LoaderFrom(source)
+		if n%2 == 1 {
+			name := fmt.Sprint("rows/", n)
+			if code, said := upload(storage, "POST", "/upload/storage/v1/b/lake/o?uploadType=media&ifGenerationMatch=0&name="+name, strings.NewReader(text.String())); code != 200 && code != 412 {
+				return fmt.Errorf("object %s: %d %s", name, code, said)
+			}
+			staged := bigquery.NewGCSReference("gs://lake/" + name)
+			staged.SourceFormat = bigquery.JSON
+			loader = c.Dataset("d").Table("t").LoaderFrom(staged)
+		}
 		loader.JobID = fmt.Sprint("job-", n)
 		job, err := loader.Run(ctx)
 		if e, ok := errors.AsType[*googleapi.Error](err); ok && e.Code == 409 {
@@ -137,11 +147,17 @@ func TestKillServerOfJobs(t *testing.T) {
 			t.Fatal(err)
 		}
 		addr := ""
-		for lines := bufio.NewScanner(out); addr == "" && lines.Scan(); {
-			addr, _ = strings.CutPrefix(lines.Text(), "rest ")
-			if addr == lines.Text() {
-				addr = ""
+		for lines := bufio.NewScanner(out); storage == "" && lines.Scan(); {
+			if at, ok := strings.CutPrefix(lines.Text(), "rest "); ok {
+				addr = at
 			}
+			storage, _ = strings.CutPrefix(lines.Text(), "storage ")
+			if storage == lines.Text() {
+				storage = ""
+			}
+		}
+		if code, said := upload(storage, "POST", "/storage/v1/b?project=p", strings.NewReader(`{"name":"lake"}`)); code != 200 && code != 409 {
+			t.Fatalf("making a bucket: %d %s", code, said)
 		}
 		// The client goes on trying for as long as its context lets it, which ends with the server.
 		ctx, cancel := context.WithCancel(context.Background())
@@ -160,6 +176,7 @@ func TestKillServerOfJobs(t *testing.T) {
 		if err := c.Close(); err != nil {
 			t.Error(err)
 		}
+		storage = ""
 	}
 	for range 4 {
 		serve(func(ctx context.Context, c *bigquery.Client, kill func()) {

@@ -53,7 +53,7 @@ func TestLoadJSON(t *testing.T) {
 	if load["outputRows"] != "3" || load["inputFiles"] != "2" || load["badRecords"] != "0" {
 		t.Errorf("statistics are %v", load)
 	}
-	if reads := x.reads["p:US.j1"]; len(reads) != 2 || reads[0].Generation == 0 {
+	if reads := x.read("p:US.j1"); len(reads) != 2 || reads[0].Generation == 0 {
 		t.Errorf("the job says it read %v", reads)
 	}
 	x.fails("j2", loading("t", ndjson, "gs://b-1/a/*.json"), "No such field: deep.")

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -17,7 +18,23 @@ import (
 type transfers struct {
 	*fixture
 	objects *objects.Store
+	mu      *sync.Mutex                 // guards reads
 	reads   map[string][]objects.Object // what each job said it reads
+}
+
+var noConditions objects.Conditions
+
+func (x *transfers) remember(job string, found []objects.Object) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.reads[job] = found
+}
+
+// read is what a job said it reads.
+func (x *transfers) read(job string) []objects.Object {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.reads[job]
 }
 
 func setupTransfers(t *testing.T, change ...func(*Deps)) *transfers {
@@ -29,10 +46,9 @@ func setupTransfers(t *testing.T, change ...func(*Deps)) *transfers {
 	if _, err := kept.InsertBucket(objects.Bucket{Name: "b-1"}); err != nil {
 		t.Fatal(err)
 	}
-	x := &transfers{objects: kept, reads: map[string][]objects.Object{}}
+	x := &transfers{objects: kept, mu: &sync.Mutex{}, reads: map[string][]objects.Object{}}
 	wire := func(d *Deps) {
-		d.Objects = kept
-		d.Reads = func(job string, found []objects.Object) { x.reads[job] = found }
+		d.Objects, d.Reads = kept, x.remember
 	}
 	x.fixture = setup(t, append([]func(*Deps){wire}, change...)...)
 	if _, err := x.store.CreateDataset(store.DatasetRef{Project: "p", Dataset: "d"}, store.DatasetOptions{}); err != nil {
