@@ -86,6 +86,7 @@ func changeColumn(d *schema.Definition, s fault.State) error {
 		if err != nil {
 			return err
 		}
+		f.Renew()
 		d.Schema.Fields = append(fields, f)
 	case fault.DropColumn:
 		d.Schema.Fields = slices.Delete(fields, at, at+1)
@@ -106,6 +107,7 @@ func changeColumn(d *schema.Definition, s fault.State) error {
 		if f.Type == fields[at].Type {
 			return fmt.Errorf("column %s is of type %s already", s.Column, f.Type)
 		}
+		f.Renew()
 		fields[at] = f
 	}
 	return nil

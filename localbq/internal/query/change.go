@@ -7,7 +7,8 @@ import "github.com/millrace-dev/millrace/localbq/internal/schema"
 // have in the second, Action, what is done about the row, and are in its order.
 type Change struct {
 	// Kind is the statement's type as jobs name it: INSERT, UPDATE, DELETE, MERGE, TRUNCATE_TABLE, CREATE_TABLE, CREATE_TABLE_AS_SELECT, CREATE_VIEW,
-	// CREATE_MATERIALIZED_VIEW, CREATE_SCHEMA, DROP_TABLE, DROP_VIEW, DROP_MATERIALIZED_VIEW, DROP_SCHEMA or ALTER_TABLE.
+	// CREATE_MATERIALIZED_VIEW, CREATE_SCHEMA, DROP_TABLE, DROP_VIEW, DROP_MATERIALIZED_VIEW, DROP_SCHEMA,
+	// ALTER_TABLE, ALTER_VIEW, ALTER_MATERIALIZED_VIEW or ALTER_SCHEMA.
 	Kind string
 	// Target is the table; a dataset has no Table.
 	Target Ref
@@ -19,13 +20,16 @@ type Change struct {
 	Cascade bool
 	// Definition is that of a table or view that is created.
 	Definition *schema.Definition
-	// Alter edits the definition in force, for ALTER_TABLE.
+	// Alter edits the definition in force, for ALTER_TABLE and those of views. What it does to columns is within schema.Alter.
 	Alter func(*schema.Definition) error
-	// Dataset are the options of CREATE SCHEMA.
-	Dataset DatasetOptions
+	// Rename is the new name of the table, for an ALTER_TABLE without Alter.
+	Rename string
+	// Dataset are the options of CREATE SCHEMA, and AlterDataset edits those in force, for ALTER_SCHEMA.
+	Dataset      DatasetOptions
+	AlterDataset func(*DatasetOptions) error
 }
 
-// DatasetOptions are the options of CREATE SCHEMA; zero values are not set. Lifetimes are in milliseconds.
+// DatasetOptions are the options of a schema; zero values are not set. Lifetimes are in milliseconds.
 type DatasetOptions struct {
 	Location, Description, FriendlyName                       string
 	Labels                                                    map[string]string

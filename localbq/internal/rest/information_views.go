@@ -166,14 +166,10 @@ type tableKey struct {
 // keysOf are a table's constraints with the names that BigQuery gives them.
 func keysOf(t *store.Info) (out []tableKey) {
 	if len(t.PrimaryKey) > 0 {
-		out = append(out, tableKey{t.Ref.Table + ".pk$", "PRIMARY KEY", t.PrimaryKey})
+		out = append(out, tableKey{t.Ref.Table + "." + schema.PrimaryKeyName, "PRIMARY KEY", t.PrimaryKey})
 	}
 	for i, f := range t.ForeignKeys {
-		name := f.Name
-		if name == "" {
-			name = fmt.Sprintf("fk$%d", i+1)
-		}
-		out = append(out, tableKey{t.Ref.Table + "." + name, "FOREIGN KEY", f.Columns})
+		out = append(out, tableKey{t.Ref.Table + "." + t.ForeignKeyName(i), "FOREIGN KEY", f.Columns})
 	}
 	return out
 }

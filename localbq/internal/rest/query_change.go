@@ -66,7 +66,7 @@ func (s *Server) apply(j *job, r *query.Result, out *jobResult) error {
 		return s.createFrom(table, r, c, out)
 	case "CREATE_VIEW", "CREATE_MATERIALIZED_VIEW":
 		return s.createViewFrom(table, c)
-	case "ALTER_TABLE":
+	case "ALTER_TABLE", "ALTER_VIEW", "ALTER_MATERIALIZED_VIEW":
 		return s.alter(table, c)
 	}
 	return s.dropTable(table, c)
@@ -78,6 +78,8 @@ func (s *Server) permitChange(j *job, c *change) error {
 	switch verb, _, _ := strings.Cut(c.Kind, "_"); {
 	case verb == "CREATE" && c.Target.Table == "":
 		permission, resource = "bigquery.datasets.create", datasetPath(c.Target)
+	case verb == "ALTER" && c.Target.Table == "":
+		permission, resource = "bigquery.datasets.update", datasetPath(c.Target)
 	case c.Target.Table == "":
 		permission, resource = "bigquery.datasets.delete", datasetPath(c.Target)
 	case verb == "CREATE":
@@ -224,16 +226,21 @@ func (s *Server) createViewFrom(ref store.TableRef, c *change) error {
 }
 
 func (s *Server) alter(ref store.TableRef, c *change) error {
-	t, err := s.writable(ref)
-	if refusal.Is(err, refusal.NotFound) && c.Exists {
+	t, err := s.Store.Table(ref)
+	switch {
+	case refusal.Is(err, refusal.NotFound) && c.Exists:
 		c.done = "SKIP"
 		return nil
-	}
-	if err != nil {
+	case err != nil:
 		return err
+	case "ALTER_"+t.Info().Kind() != c.Kind:
+		return notAllowed(t)
 	}
 	c.done = "ALTER"
-	_, err = s.Store.UpdateTable(t.Ref(), "", c.Alter)
+	if c.Rename != "" {
+		return s.Store.RenameTable(ref, c.Rename)
+	}
+	_, err = s.Store.AlterTable(ref, c.Alter)
 	return err
 }
 
@@ -252,7 +259,7 @@ func (s *Server) dropTable(ref store.TableRef, c *change) error {
 	return s.Store.DeleteTable(ref)
 }
 
-// changeSchema is CREATE SCHEMA and DROP SCHEMA.
+// changeSchema is CREATE, ALTER and DROP SCHEMA.
 func (s *Server) changeSchema(j *job, ref store.DatasetRef, c *change) error {
 	if err := s.permitChange(j, c); err != nil {
 		return err
@@ -263,6 +270,9 @@ func (s *Server) changeSchema(j *job, ref store.DatasetRef, c *change) error {
 	case c.Exists && there == (c.Kind == "CREATE_SCHEMA"):
 		c.done = "SKIP"
 		return nil
+	case c.Kind == "ALTER_SCHEMA":
+		c.done = "ALTER"
+		return s.alterSchema(ref, c)
 	case c.Kind == "DROP_SCHEMA":
 		c.done = "DROP"
 		return s.Store.DeleteDataset(ref, c.Cascade)
@@ -272,10 +282,31 @@ func (s *Server) changeSchema(j *job, ref store.DatasetRef, c *change) error {
 	if location == "" {
 		location = j.key.location
 	}
-	_, err = s.Store.CreateDataset(ref, store.DatasetOptions{
-		Location: location, Description: c.Dataset.Description, FriendlyName: c.Dataset.FriendlyName, Labels: c.Dataset.Labels,
-		DefaultTableExpirationMs: c.Dataset.TableExpirationMs, DefaultPartitionExpirationMs: c.Dataset.PartitionExpirationMs,
-		MaxTimeTravelHours: c.Dataset.TimeTravelHours,
+	options := store.DatasetOptions{}
+	setOptions(&options, c.Dataset)
+	options.Location = location
+	_, err = s.Store.CreateDataset(ref, options)
+	return err
+}
+
+func setOptions(o *store.DatasetOptions, q query.DatasetOptions) {
+	o.Location, o.Description, o.FriendlyName, o.Labels = q.Location, q.Description, q.FriendlyName, q.Labels
+	o.DefaultTableExpirationMs, o.DefaultPartitionExpirationMs = q.TableExpirationMs, q.PartitionExpirationMs
+	o.MaxTimeTravelHours = q.TimeTravelHours
+}
+
+func (s *Server) alterSchema(ref store.DatasetRef, c *change) error {
+	_, err := s.Store.UpdateDataset(ref, "", func(o *store.DatasetOptions) error {
+		q := query.DatasetOptions{
+			Location: o.Location, Description: o.Description, FriendlyName: o.FriendlyName, Labels: o.Labels,
+			TableExpirationMs: o.DefaultTableExpirationMs, PartitionExpirationMs: o.DefaultPartitionExpirationMs,
+			TimeTravelHours: o.MaxTimeTravelHours,
+		}
+		if err := c.AlterDataset(&q); err != nil {
+			return err
+		}
+		setOptions(o, q)
+		return nil
 	})
 	return err
 }

@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 )
@@ -56,6 +57,17 @@ type ForeignKey struct {
 	Table      string   `json:"table"`
 	Columns    []string `json:"columns"`    // of this table
 	References []string `json:"references"` // of the other, in the same order
+}
+
+// PrimaryKeyName is the name that BigQuery gives primary keys (BigQuery documentation, "TABLE_CONSTRAINTS view").
+const PrimaryKeyName = "pk$"
+
+// ForeignKeyName is the name of a foreign key: its own, or one by its place.
+func (d *Definition) ForeignKeyName(at int) string {
+	if name := d.ForeignKeys[at].Name; name != "" {
+		return name
+	}
+	return fmt.Sprintf("fk$%d", at+1)
 }
 
 // View is the text of a logical or materialized view.

@@ -13,6 +13,8 @@ type Schema struct {
 // Field is one column, or one member of a STRUCT. The JSON form is what the store writes to disk.
 type Field struct {
 	Name string `json:"name"`
+	// Key is the store's: see Identity.
+	Key  string `json:"key,omitempty"`
 	Type Type   `json:"type"`
 	Mode Mode   `json:"mode,omitempty"`
 	// Fields are the members; only for Struct.

@@ -87,6 +87,7 @@ func (s *Store) CreateTable(ref TableRef, d *schema.Definition) (*Table, error) 
 			return nil, err
 		}
 	}
+	d.Schema = d.Schema.Unidentified()
 	c := &createTable{ref: ref, definition: d}
 	_, err := s.commit(c)
 	return c.table, err
@@ -145,7 +146,14 @@ func (s *Store) expired(t *Table) bool {
 // stale ifMatch ("" matches everything) with conditionNotMet, changes of schema beyond schema.Widen, and changes of
 // partitioning; an error of change is returned as it is.
 func (s *Store) UpdateTable(ref TableRef, ifMatch string, change func(*schema.Definition) error) (*Info, error) {
-	c := &updateTable{ref: ref, ifMatch: ifMatch, change: change}
+	c := &updateTable{ref: ref, ifMatch: ifMatch, change: change, check: s.checkUpdate}
+	_, err := s.commit(c)
+	return c.info, err
+}
+
+// AlterTable is UpdateTable with the changes of schema that schema.Alter allows.
+func (s *Store) AlterTable(ref TableRef, change func(*schema.Definition) error) (*Info, error) {
+	c := &updateTable{ref: ref, change: change, check: s.checkAltered}
 	_, err := s.commit(c)
 	return c.info, err
 }
@@ -153,7 +161,7 @@ func (s *Store) UpdateTable(ref TableRef, ifMatch string, change func(*schema.De
 // ForceTable is UpdateTable without the limits on what may change of the schema. Rows keep the values of columns that are
 // there before and after, with the same type.
 func (s *Store) ForceTable(ref TableRef, change func(*schema.Definition) error) (*Info, error) {
-	c := &updateTable{ref: ref, change: change, forced: true}
+	c := &updateTable{ref: ref, change: change, check: s.checkForced}
 	_, err := s.commit(c)
 	return c.info, err
 }

@@ -2,6 +2,8 @@ package store
 
 import (
 	"reflect"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/millrace-dev/millrace/localbq/internal/refusal"
@@ -163,9 +165,10 @@ type updateTable struct {
 	ref     TableRef
 	ifMatch string
 	change  func(*schema.Definition) error
-	forced  bool // columns may be dropped and retyped
-	table   *Table
-	info    *Info // the result
+	// check decides about the definition that change has made of another.
+	check func(ref TableRef, old, next *schema.Definition) (schema.Change, error)
+	table *Table
+	info  *Info // the result
 }
 
 func (c *updateTable) prepare(s *Store, version int64) error {
@@ -181,11 +184,8 @@ func (c *updateTable) prepare(s *Store, version int64) error {
 	if err := c.change(next); err != nil {
 		return err
 	}
-	check := s.checkUpdate
-	if c.forced {
-		check = s.checkForced
-	}
-	changed, err := check(c.ref, old.Definition, next)
+	t.identify(next, version)
+	changed, err := c.check(c.ref, old.Definition, next)
 	if err != nil {
 		return err
 	}
@@ -195,7 +195,29 @@ func (c *updateTable) prepare(s *Store, version int64) error {
 	return nil
 }
 
+// identify gives the columns of the definition after the one in force their keys.
+func (t *Table) identify(next *schema.Definition, version int64) {
+	infos := t.Infos()
+	used := func(key string) bool {
+		for _, i := range infos {
+			if i.Schema != nil && slices.ContainsFunc(i.Schema.Fields, func(f *schema.Field) bool { return strings.EqualFold(f.Identity(), key) }) {
+				return true
+			}
+		}
+		return false
+	}
+	next.Schema.Identify(infos[len(infos)-1].Schema, used, version)
+}
+
 func (s *Store) checkUpdate(ref TableRef, old, next *schema.Definition) (schema.Change, error) {
+	return s.checkNext(ref, old, next, schema.Widen)
+}
+
+func (s *Store) checkAltered(ref TableRef, old, next *schema.Definition) (schema.Change, error) {
+	return s.checkNext(ref, old, next, schema.Alter)
+}
+
+func (s *Store) checkNext(ref TableRef, old, next *schema.Definition, compare func(table string, from, to *schema.Schema) (schema.Change, error)) (schema.Change, error) {
 	if err := s.checkDefinition(next); err != nil {
 		return schema.Change{}, err
 	}
@@ -207,7 +229,7 @@ func (s *Store) checkUpdate(ref TableRef, old, next *schema.Definition) (schema.
 	case old.View != nil:
 		return schema.Change{}, nil // the schema of a view is computed, not widened
 	}
-	return schema.Widen(ref.String(), old.Schema, next.Schema)
+	return compare(ref.String(), old.Schema, next.Schema)
 }
 
 // checkForced allows all that makes a definition.

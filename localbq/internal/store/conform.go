@@ -2,6 +2,7 @@ package store
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -11,8 +12,8 @@ import (
 )
 
 // conform brings a batch shaped by one schema of a table into the shape of another: columns that are new are NULL or
-// empty, columns that are gone are left out, and what both have shares its memory. Schemas of one table differ only in
-// what schema.Widen allows, and in columns dropped, of which another of the same name may have come.
+// empty, columns that are gone are left out, and what both have shares its memory unless its type is another one. Schemas of one
+// table differ only in what schema.Widen and schema.Alter allow, and in columns of another type that fault rules make.
 func conform(b arrow.RecordBatch, from, to *schema.Schema) arrow.RecordBatch {
 	if from == to {
 		return b
@@ -34,14 +35,14 @@ func conform(b arrow.RecordBatch, from, to *schema.Schema) arrow.RecordBatch {
 	return array.NewRecordBatch(target, columns, b.NumRows())
 }
 
-// match is where a schema has the column; -1 for a new one, if one of its name and another type was there.
+// match is where a schema has the column; -1 for a new one, if one of its name was there.
 func match(from *schema.Schema, to *schema.Field) int {
-	at := from.Index(to.Name)
+	at := slices.IndexFunc(from.Fields, to.Same)
 	if at < 0 {
 		return -1
 	}
 	f := from.Fields[at]
-	if f.Type != to.Type || f.RangeElement != to.RangeElement || f.Picos() != to.Picos() ||
+	if f.Type != to.Type && !schema.Converts(f.Type, to.Type) || f.RangeElement != to.RangeElement || f.Picos() != to.Picos() ||
 		(f.Mode == schema.Repeated) != (to.Mode == schema.Repeated) {
 		return -1
 	}
@@ -97,6 +98,8 @@ func conformData(d arrow.ArrayData, from, to *schema.Field, target arrow.DataTyp
 
 func conformElement(d arrow.ArrayData, from, to *schema.Field, target arrow.DataType) arrow.ArrayData {
 	switch {
+	case from.Type != to.Type:
+		return convert(d, target)
 	case to.Type == schema.Struct:
 		return conformStruct(d, from, to, target.(*arrow.StructType))
 	case to.Type == schema.Numeric || to.Type == schema.BigNumeric:
@@ -127,37 +130,4 @@ func absent(t arrow.DataType, f *schema.Field, rows int) arrow.Array {
 	b := array.NewBuilder(memory.DefaultAllocator, t)
 	b.AppendEmptyValues(rows)
 	return b.NewArray()
-}
-
-// rescale rewrites decimals whose column has been given more digits behind the point.
-func rescale(d arrow.ArrayData, target arrow.DataType) arrow.ArrayData {
-	steps := scaleOf(target) - scaleOf(d.DataType())
-	if steps == 0 {
-		return array.NewData(target, d.Len(), d.Buffers(), nil, d.NullN(), d.Offset())
-	}
-	b := array.NewBuilder(memory.DefaultAllocator, target)
-	b.Reserve(d.Len())
-	for i, a := 0, array.MakeFromData(d); i < a.Len(); i++ {
-		if a.IsNull(i) {
-			b.AppendNull()
-			continue
-		}
-		switch a := a.(type) {
-		case *array.Decimal128:
-			b.(*array.Decimal128Builder).Append(a.Value(i).IncreaseScaleBy(steps))
-		case *array.Decimal256:
-			b.(*array.Decimal256Builder).Append(a.Value(i).IncreaseScaleBy(steps))
-		}
-	}
-	return b.NewArray().Data()
-}
-
-func scaleOf(t arrow.DataType) int32 {
-	switch t := t.(type) {
-	case *arrow.Decimal128Type:
-		return t.Scale
-	case *arrow.Decimal256Type:
-		return t.Scale
-	}
-	panic(fmt.Sprintf("store: %s is no decimal type", t))
 }

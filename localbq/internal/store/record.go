@@ -37,6 +37,7 @@ type catalogRecord struct {
 	Version  int64     `json:"version"`
 	Dataset  *Dataset  `json:"dataset,omitempty"`  // put-dataset
 	Ref      *TableRef `json:"ref,omitempty"`      // of a table; a dataset's has no table
+	To       *TableRef `json:"to,omitempty"`       // rename-table
 	Instance int64     `json:"instance,omitempty"` // put-table, mode
 	Info     *Info     `json:"info,omitempty"`     // put-table
 	Mode     Mode      `json:"mode,omitempty"`     // put-table of a new table, mode
@@ -51,6 +52,7 @@ const (
 	opDeleteDataset = "delete-dataset"
 	opPutTable      = "put-table"
 	opDeleteTable   = "delete-table"
+	opRenameTable   = "rename-table"
 	opMode          = "mode"
 	opApply         = "apply-changes"
 

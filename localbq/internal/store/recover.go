@@ -173,6 +173,16 @@ func (r *replay) catalog(c *catalogRecord) error {
 		return nil
 	case opPutTable:
 		return r.putTable(e, c)
+	case opRenameTable:
+		if t := e.tables[c.Ref.Table]; t != nil && c.To != nil && *c.To != *c.Ref && c.To.DatasetRef() == c.Ref.DatasetRef() {
+			change := &renameTable{ref: *c.Ref, to: *c.To}
+			change.publish(s, c.Version)
+			r.instances[c.Version] = change.table
+			if change.written.Count == 0 {
+				return nil
+			}
+			return r.recovered(nil, change.table, change.written)
+		}
 	case opApply:
 		if t := r.instances[c.Instance]; t != nil {
 			t.settle(c.Version)

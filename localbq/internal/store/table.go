@@ -173,6 +173,12 @@ func (t *Table) written(version int64) Written {
 
 // Write commits rows. It refuses a table that has been dropped, and batches of another layout than their definition's.
 func (t *Table) Write(r Rows) (Written, error) {
+	if r.Definition != nil {
+		r.Definition = r.Definition.Clone() // its columns get keys
+		if r.Since == nil {
+			r.Definition.Schema = r.Definition.Schema.Unidentified()
+		}
+	}
 	w := &write{table: t, Rows: r, retention: t.store.options.TombstoneRetention.Microseconds()}
 	if err := w.reshape(); err != nil {
 		return Written{}, fmt.Errorf("rows of table %s: %w", t.ref, err)
@@ -243,6 +249,9 @@ func (w *write) prepare(_ *Store, version int64) error {
 	t := w.table
 	if err := w.pick(); err != nil {
 		return err
+	}
+	if w.Definition != nil {
+		t.identify(w.Definition, version)
 	}
 	t.mu.RLock()
 	defer t.mu.RUnlock()

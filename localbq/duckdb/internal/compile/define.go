@@ -33,8 +33,8 @@ func (c *compiler) createTable(t *googlesql.CreateTable) (*Plan, error) {
 			return nil, err
 		}
 	}
-	for _, n := range t.PrimaryKey {
-		d.PrimaryKey = append(d.PrimaryKey, n.Text)
+	if err := c.tableKeys(t, d, ref); err != nil {
+		return nil, err
 	}
 	for _, n := range t.ClusterBy {
 		d.Clustering = append(d.Clustering, n.Text)
@@ -283,8 +283,8 @@ func (c *compiler) createSchema(s *googlesql.CreateSchema) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	options, err := schemaOptions(s.Options)
-	if err != nil {
+	var options query.DatasetOptions
+	if err := schemaOptions(s.Options, &options); err != nil {
 		return nil, err
 	}
 	return &Plan{Change: &query.Change{Kind: "CREATE_SCHEMA", Target: ref, Exists: s.IfNotExists, Dataset: options}}, nil

@@ -83,7 +83,8 @@ func columnOptions(options []googlesql.Option, f *schema.Field) (err error) {
 	return nil
 }
 
-func schemaOptions(options []googlesql.Option) (d query.DatasetOptions, err error) {
+// schemaOptions applies OPTIONS of a schema.
+func schemaOptions(options []googlesql.Option, d *query.DatasetOptions) (err error) {
 	for _, o := range options {
 		var days float64
 		switch strings.ToLower(o.Name.Text) {
@@ -107,10 +108,10 @@ func schemaOptions(options []googlesql.Option) (d query.DatasetOptions, err erro
 			err = o.Name.Pos.Unsupported("option %s of a schema", o.Name.Text)
 		}
 		if err != nil {
-			return d, err
+			return err
 		}
 	}
-	return d, nil
+	return nil
 }
 
 // Values of options are literals.

@@ -41,8 +41,8 @@ func Statement(sql string, env Env) (*Plan, error) {
 		return c.createSchema(s)
 	case *googlesql.Drop:
 		return c.drop(s)
-	case *googlesql.AlterTable:
-		return c.alterTable(s)
+	case *googlesql.Alter:
+		return c.alter(s)
 	}
 	return nil, tree.At().Unsupported("this statement")
 }

@@ -35,8 +35,8 @@ func (p *parser) anyStatement() (Statement, error) {
 		return p.create(pos)
 	case p.accept("DROP"):
 		return p.drop(pos)
-	case p.accept("ALTER", "TABLE"):
-		return p.alterTable(pos)
+	case p.accept("ALTER"):
+		return p.alter(pos)
 	case p.accept("INSERT"):
 		return p.insert(pos)
 	case p.accept("UPDATE"):
@@ -111,11 +111,11 @@ func (p *parser) tableElements(c *CreateTable) error {
 		case p.is("PRIMARY", "KEY"):
 			c.PrimaryKey, err = p.primaryKey()
 		case p.is("FOREIGN", "KEY"), p.is("CONSTRAINT"):
-			err = p.peek().pos.Unsupported("%s in CREATE TABLE", strings.ToUpper(p.peek().text))
+			var key ForeignKey
+			key, err = p.foreignKey()
+			c.ForeignKeys = append(c.ForeignKeys, key)
 		default:
-			var column ColumnDef
-			column, err = p.columnDef()
-			c.Columns = append(c.Columns, column)
+			err = p.tableColumn(c)
 		}
 		return struct{}{}, err
 	})
@@ -123,6 +123,74 @@ func (p *parser) tableElements(c *CreateTable) error {
 		return err
 	}
 	return p.expect(")")
+}
+
+// tableColumn reads a column, with the keys that stand behind it.
+func (p *parser) tableColumn(c *CreateTable) error {
+	column, err := p.columnDef()
+	if err != nil {
+		return err
+	}
+	c.Columns = append(c.Columns, column)
+	for {
+		switch pos := p.peek().pos; {
+		case p.accept("PRIMARY", "KEY"):
+			if c.PrimaryKey != nil {
+				return pos.Errorf("Multiple primary keys are not allowed")
+			}
+			c.PrimaryKey = []Name{column.Name}
+			err = p.expect("NOT", "ENFORCED")
+		case p.is("REFERENCES"), p.is("CONSTRAINT"):
+			key := ForeignKey{Pos: pos, Columns: []Name{column.Name}}
+			if key.Name, _, err = p.constraintName(); err == nil {
+				key, err = p.references(key)
+			}
+			c.ForeignKeys = append(c.ForeignKeys, key)
+		default:
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// foreignKey reads [CONSTRAINT name] FOREIGN KEY (…) REFERENCES table (…) NOT ENFORCED.
+func (p *parser) foreignKey() (key ForeignKey, err error) {
+	key.Pos = p.peek().pos
+	if key.Name, key.Exists, err = p.constraintName(); err != nil {
+		return key, err
+	}
+	if err := p.expect("FOREIGN", "KEY"); err != nil {
+		return key, err
+	}
+	if key.Columns, err = parenthesised(p, p.names); err != nil {
+		return key, err
+	}
+	return p.references(key)
+}
+
+// constraintName reads CONSTRAINT [IF NOT EXISTS] name where it comes next.
+func (p *parser) constraintName() (name *Name, exists bool, err error) {
+	if !p.accept("CONSTRAINT") {
+		return nil, false, nil
+	}
+	exists = p.accept("IF", "NOT", "EXISTS")
+	n, err := p.name()
+	return &n, exists, err
+}
+
+func (p *parser) references(key ForeignKey) (_ ForeignKey, err error) {
+	if err := p.expect("REFERENCES"); err != nil {
+		return key, err
+	}
+	if key.Table, err = p.tablePath(); err != nil {
+		return key, err
+	}
+	if key.References, err = parenthesised(p, p.names); err != nil {
+		return key, err
+	}
+	return key, p.expect("NOT", "ENFORCED")
 }
 
 // primaryKey reads PRIMARY KEY (…) NOT ENFORCED.
@@ -149,21 +217,28 @@ func (p *parser) columnDef() (c ColumnDef, err error) {
 		case p.accept("NOT", "NULL"):
 			c.NotNull = true
 		case p.accept("DEFAULT"):
-			from := p.peek().from
-			if _, err := p.expr(); err != nil {
+			if c.Default, err = p.exprText(); err != nil {
 				return c, err
 			}
-			c.Default = strings.TrimSpace(p.source[from:p.peek().from])
 		case p.is("OPTIONS"):
 			if c.Options, err = p.options(); err != nil {
 				return c, err
 			}
-		case p.is("PRIMARY"), p.is("REFERENCES"), p.is("COLLATE"), p.is("CONSTRAINT"), p.is("GENERATED"):
+		case p.is("COLLATE"), p.is("GENERATED"):
 			return c, p.peek().pos.Unsupported("%s in a column's definition", strings.ToUpper(p.peek().text))
 		default:
 			return c, nil
 		}
 	}
+}
+
+// exprText reads an expression and answers it as written.
+func (p *parser) exprText() (string, error) {
+	from := p.peek().from
+	if _, err := p.expr(); err != nil {
+		return "", err
+	}
+	return strings.TrimSpace(p.source[from:p.peek().from]), nil
 }
 
 // options reads OPTIONS (…) where it comes next.
@@ -245,55 +320,4 @@ func (p *parser) drop(pos Pos) (_ Statement, err error) {
 		d.Cascade = p.accept("CASCADE")
 	}
 	return d, nil
-}
-
-func (p *parser) alterTable(pos Pos) (_ Statement, err error) {
-	a := &AlterTable{Pos: pos, IfExists: p.accept("IF", "EXISTS")}
-	if a.Table, err = p.tablePath(); err != nil {
-		return nil, err
-	}
-	a.Actions, err = list(p, p.alterAction)
-	return a, err
-}
-
-func (p *parser) alterAction() (a AlterAction, err error) {
-	a.Pos = p.peek().pos
-	switch {
-	case p.accept("ADD", "COLUMN"):
-		a.Kind, a.Exists = "ADD COLUMN", p.accept("IF", "NOT", "EXISTS")
-		a.Column, err = p.columnDef()
-	case p.is("ADD", "PRIMARY", "KEY"):
-		p.next()
-		a.Kind = "ADD PRIMARY KEY"
-		a.Key, err = p.primaryKey()
-	case p.accept("DROP", "PRIMARY", "KEY"):
-		a.Kind, a.Exists = "DROP PRIMARY KEY", p.accept("IF", "EXISTS")
-	case p.is("SET", "OPTIONS"):
-		p.next()
-		a.Kind = "SET OPTIONS"
-		a.Options, err = p.options()
-	case p.accept("ALTER", "COLUMN"):
-		return p.alterColumn(a)
-	default:
-		err = a.Pos.Unsupported("ALTER TABLE %s %s", strings.ToUpper(p.peek().text), strings.ToUpper(p.ahead(1).text))
-	}
-	return a, err
-}
-
-func (p *parser) alterColumn(a AlterAction) (_ AlterAction, err error) {
-	a.Exists = p.accept("IF", "EXISTS")
-	if a.Column.Name, err = p.name(); err != nil {
-		return a, err
-	}
-	switch {
-	case p.accept("DROP", "NOT", "NULL"):
-		a.Kind = "ALTER COLUMN DROP NOT NULL"
-	case p.is("SET", "OPTIONS"):
-		p.next()
-		a.Kind = "ALTER COLUMN SET OPTIONS"
-		a.Column.Options, err = p.options()
-	default:
-		err = a.Pos.Unsupported("ALTER COLUMN %s %s", strings.ToUpper(p.peek().text), strings.ToUpper(p.ahead(1).text))
-	}
-	return a, err
 }

@@ -11,6 +11,7 @@ type (
 		Table                []Name
 		Columns              []ColumnDef
 		PrimaryKey           []Name
+		ForeignKeys          []ForeignKey
 		Like                 []Name
 		PartitionBy          Expr
 		ClusterBy            []Name
@@ -40,11 +41,12 @@ type (
 		IfExists, Cascade bool
 		Name              []Name
 	}
-	// AlterTable is ALTER TABLE with the actions that it lists.
-	AlterTable struct {
+	// Alter is ALTER of a TABLE, VIEW, MATERIALIZED VIEW or SCHEMA with the actions that it lists.
+	Alter struct {
 		Pos
+		Kind     string
 		IfExists bool
-		Table    []Name
+		Name     []Name
 		Actions  []AlterAction
 	}
 	// Insert is INSERT: Rows or Query.
@@ -128,13 +130,26 @@ type Option struct {
 	Value Expr
 }
 
-// AlterAction is one action of ALTER TABLE. Kind is ADD COLUMN, ALTER COLUMN DROP NOT NULL, ALTER COLUMN SET OPTIONS, SET
-// OPTIONS, ADD PRIMARY KEY or DROP PRIMARY KEY.
+// AlterAction is one action of ALTER. Kind is ADD COLUMN, DROP COLUMN, RENAME COLUMN, RENAME TO, SET OPTIONS, ADD PRIMARY KEY, DROP
+// PRIMARY KEY, ADD FOREIGN KEY, DROP CONSTRAINT, or ALTER COLUMN with DROP NOT NULL, SET OPTIONS, SET DATA TYPE or SET DEFAULT,
+// whose default is "" where it is dropped.
 type AlterAction struct {
 	Pos
-	Kind    string
-	Exists  bool // IF NOT EXISTS of ADD COLUMN, IF EXISTS of the others
-	Column  ColumnDef
-	Key     []Name
-	Options []Option
+	Kind       string
+	Exists     bool // IF NOT EXISTS of ADD COLUMN, IF EXISTS of the others
+	Column     ColumnDef
+	To         Name
+	Key        []Name
+	ForeignKey ForeignKey
+	Options    []Option
+}
+
+// ForeignKey is a foreign key, with a name or without one. Exists is IF NOT EXISTS.
+type ForeignKey struct {
+	Pos
+	Name       *Name
+	Exists     bool
+	Columns    []Name
+	Table      []Name
+	References []Name
 }
