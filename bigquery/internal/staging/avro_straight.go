@@ -25,9 +25,19 @@ func (a *AvroEncoder) straight(buf []byte, m *Message, data []byte) (_ []byte, o
 		}
 		next = i + 1
 		c := &m.Columns[i]
-		if c.repeated {
+		switch {
+		case c.repeated:
 			buf, at, ok = a.straightList(buf, c, data, at)
-		} else {
+		case c.anyLength && at < len(data) && data[at] < 0x40 && int(data[at]) < len(data)-at:
+			// Short text: its length takes one byte in both forms.
+			end := at + 1 + int(data[at])
+			text := data[at+1 : end]
+			if !c.required {
+				buf = append(buf, 2)
+			}
+			buf = append(append(buf, data[at]<<1), text...)
+			at, ok = end, c.Kind == Bytes || utf8.Valid(text)
+		default:
 			if !c.required {
 				buf = append(buf, 2)
 			}

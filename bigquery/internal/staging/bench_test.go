@@ -3,6 +3,8 @@ package staging_test
 import (
 	"fmt"
 	"io"
+	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/klauspost/compress/zstd"
@@ -13,8 +15,8 @@ import (
 	"github.com/millrace-dev/millrace/bigquery/table"
 )
 
-// benchRows are rows of twelve columns, as an event has them.
-func benchRows(b *testing.B) (*staging.Plan, [][]byte) {
+// benchRows are rows of twelve columns, as an event has them, with a note of so many words.
+func benchRows(b *testing.B, words int) (*staging.Plan, [][]byte) {
 	s := &table.Schema{Fields: []table.Field{
 		{Name: "id", Type: table.Int64, Mode: table.Required}, {Name: "at", Type: table.Timestamp}, {Name: "name", Type: table.String},
 		{Name: "path", Type: table.String}, {Name: "status", Type: table.Int64}, {Name: "took", Type: table.Float64}, {Name: "ok", Type: table.Bool},
@@ -23,20 +25,39 @@ func benchRows(b *testing.B) (*staging.Plan, [][]byte) {
 		{Name: "note", Type: table.String},
 	}}
 	rows := make([][]byte, 1000)
+	rnd := rand.New(rand.NewPCG(1, 2))
 	for i := range rows {
+		note := rowtest.Null
+		if words > 0 {
+			note = rowtest.Text(text(rnd, words))
+		}
 		rows[i] = rowtest.Encode(s.Fields, []row.Value{
 			{Int: int64(i) * 7919}, {Int: 1785027723456789 + int64(i)*104729}, rowtest.Text(fmt.Sprintf("visitor %d", i*31)), rowtest.Text(fmt.Sprintf("/articles/%d/comments?page=%d", i%97, i%13)),
 			{Int: int64(200 + i%4*100)}, rowtest.Float(float64(i) / 7), {Int: int64(i % 2)}, {Int: 20660 + int64(i%30)}, rowtest.Decimal(table.Numeric, fmt.Sprintf("%d.%02d", i, i%100)),
-			rowtest.List(rowtest.Text("a"), rowtest.Text(fmt.Sprintf("tag-%d", i%11))), rowtest.List(row.Value{Int: int64(i)}, rowtest.Text(fmt.Sprintf("u%d@example.com", i*17))), rowtest.Null,
+			rowtest.List(rowtest.Text("a"), rowtest.Text(fmt.Sprintf("tag-%d", i%11))), rowtest.List(row.Value{Int: int64(i)}, rowtest.Text(fmt.Sprintf("u%d@example.com", i*17))), note,
 		})
 	}
 	return mustPlan(b, s), rows
 }
 
+// text is some words of a language of 500.
+func text(rnd *rand.Rand, words int) string {
+	var b strings.Builder
+	for range words {
+		fmt.Fprintf(&b, "w%x ", rnd.IntN(500)*rnd.IntN(500))
+	}
+	return b.String()
+}
+
 // BenchmarkAvro writes rows to a file that goes nowhere. The compressor alone has the same blocks, ready made. MB/s are of
 // datums, before they are packed.
 func BenchmarkAvro(b *testing.B) {
-	plan, rows := benchRows(b)
+	b.Run("small rows", func(b *testing.B) { benchAvro(b, 0) })
+	b.Run("rows of 1 kB", func(b *testing.B) { benchAvro(b, 140) })
+}
+
+func benchAvro(b *testing.B, words int) {
+	plan, rows := benchRows(b, words)
 	e := staging.NewAvroEncoder(plan)
 	var datums []byte
 	for _, r := range rows {

@@ -56,6 +56,7 @@ type Column struct {
 	tag uint64 // of a value, or of a whole packed list
 
 	repeated, required bool
+	anyLength          bool // text or bytes without a maximum length
 }
 
 // Repeated and Required are the column's modes.
@@ -158,6 +159,8 @@ func (c *compiler) column(out *Column, f *table.Field, d *descriptorpb.FieldDesc
 		out.tag = protowire.EncodeTag(protowire.Number(d.GetNumber()), protowire.BytesType)
 	}
 	switch kind {
+	case Text, Bytes:
+		out.anyLength = f.MaxLength == 0
 	case Decimal, DecimalText:
 		out.Decimal = row.DecimalOf(f)
 	case Record:

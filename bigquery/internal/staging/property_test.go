@@ -126,11 +126,16 @@ func FuzzAvro(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		r, want := d.Decode(data)
 		got, err := staging.NewAvroEncoder(p).Append(nil, data)
-		// The decoder asks for a STRUCT's REQUIRED members in each part of it.
-		if (err == nil) != (want == nil) && want != nil && !bytes.Contains([]byte(want.Error()), []byte("REQUIRED")) || err != nil && want == nil {
-			t.Fatalf("%x: the encoder says %v, the decoder %v", data, err, want)
-		}
-		if err != nil || want != nil {
+		switch {
+		case err != nil && want == nil:
+			t.Fatalf("%x: the encoder says %v, the decoder takes it", data, err)
+		case err != nil:
+			return
+		case want != nil:
+			// The decoder looks at each part of what is there twice by itself; what counts in the end must still be right.
+			if _, err := d.Decode(rowtest.Encode(s.Fields, decode(t, p, got))); err != nil {
+				t.Fatalf("%x: the encoder takes what the decoder says is %v, and it is %v", data, want, err)
+			}
 			return
 		}
 		if diff := rowtest.Diff(s, r.Values, decode(t, p, got)); diff != "" {
