@@ -182,3 +182,21 @@ func TestModes(t *testing.T) {
 		t.Run(c.name, c.run)
 	}
 }
+
+// SER-48: the printed message is read from bytes that are anything.
+func TestDamagedMessageIsNotPrinted(t *testing.T) {
+	md := compiled(t, map[string]string{"m.proto": source(proto3, "I v = 1; --- message I { map<string, int64> m = 1; string s = 2; }")})
+	s, err := protorow.Wire(md, func(b []byte) []byte { return b }, jsonPaths("v"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, wire := range map[string]string{
+		"a key that is text and then a number": "\x0a\x07\x0a\x05\x0a\x01k\x08\x01",
+		"a field that is cut":                  "\x0a\x02\x0a\x05",
+		"text that is not UTF-8":               "\x0a\x03\x12\x01\xff",
+	} {
+		if _, err := s.AppendRow(nil, nowhere, []byte(wire)); err == nil || faultsOf(err) != "R-PRINT v" {
+			t.Errorf("%s: %v, want R-PRINT", name, err)
+		}
+	}
+}

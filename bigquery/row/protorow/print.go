@@ -23,7 +23,7 @@ var nothing = new(protoregistry.Types)
 // append appends the JSON text of a message, with its length.
 func (p *printer) append(buf, data []byte) ([]byte, *row.Error) {
 	m := p.kind.New().Interface()
-	if err := (proto.UnmarshalOptions{AllowPartial: true, Resolver: nothing}).Unmarshal(data, m); err != nil {
+	if !read(data, m) {
 		return buf, unprintable("it is no message of its type, or has text that is not valid UTF-8")
 	}
 	find := finder{AnyResolver: p.resolver}
@@ -40,6 +40,18 @@ func (p *printer) append(buf, data []byte) ([]byte, *row.Error) {
 	}
 	buf, start := row.BeginLength(buf)
 	return row.EndLength(appendCompact(buf, text), start), nil
+}
+
+// read fills m, and answers false where data is no message of its type. The library panics when it reads into a
+// dynamic message an entry of a map whose key is there twice, the second time with another wire type (protobuf-go 1.36.12),
+// and data may be anything.
+func read(data []byte, m proto.Message) (ok bool) {
+	defer func() {
+		if recover() != nil {
+			ok = false
+		}
+	}()
+	return proto.UnmarshalOptions{AllowPartial: true, Resolver: nothing}.Unmarshal(data, m) == nil
 }
 
 func unprintable(why string) *row.Error {
