@@ -44,6 +44,7 @@ const (
 	KindDecimal   Kind = "C-DECIMAL"   // decimal beyond BIGNUMERIC
 	KindRoot      Kind = "C-ROOT"      // record schema that is no record, or cannot be read
 	KindField     Kind = "C-FIELD"     // bad declaration of an added column
+	KindHeader    Kind = "C-HEADER"    // header of a file that does not fit the table
 	KindDecode    Kind = "D-TYPE"      // value or schema shape mismatch when reading
 	KindOverflow  Kind = "D-OVERFLOW"  // value does not fit the declared type
 	KindResolve   Kind = "D-SCHEMA"    // schemas of writer and reader that do not resolve

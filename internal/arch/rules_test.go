@@ -68,6 +68,8 @@ var rules = []rule{
 		theirs: []string{"google.golang.org/protobuf", "cloud.google.com/go/civil"}, testOurs: []string{"bigquery/row/rowtest", "bigquery/row/structrow"}},
 	{room: "bigquery/row/arrowrow", why: "formats never know each other", ours: []string{"bigquery/row", "bigquery/table", "bigquery/row/internal/mark"},
 		theirs: join(protobuf, arrow), testOurs: []string{"bigquery/row/rowtest", "localbq/..."}, testTheirs: google},
+	{room: "bigquery/row/csvrow", why: "formats never know each other", ours: []string{"bigquery/row", "bigquery/table"},
+		theirs: protobuf, testOurs: []string{"bigquery/row/rowtest"}},
 	{room: "bigquery/row/structrow", why: "formats never know each other", ours: []string{"bigquery/row", "bigquery/table", "bigquery/row/internal/gotime"},
 		theirs: []string{"google.golang.org/protobuf", "cloud.google.com/go/civil"}, testOurs: []string{"bigquery/row/rowtest"}},
 
