@@ -17,6 +17,9 @@ type conform struct {
 	record  string
 	schema  string // "" is not looked at
 	row     string // or kind and path of the error
+
+	stored  string // the row as BigQuery keeps it: members of JSON objects are sorted; "" is row
+	refused bool   // BigQuery does not take the row: what is no JSON is looked at there
 }
 
 func (c *conform) run(t *testing.T) {
@@ -33,8 +36,14 @@ func (c *conform) run(t *testing.T) {
 }
 
 func TestValues(t *testing.T) {
+	for _, c := range valueCases() {
+		t.Run(c.name, c.run)
+	}
+}
+
+func valueCases() []conform {
 	const times = "google.protobuf.Timestamp t = 1; google.protobuf.Duration d = 2;"
-	for _, c := range []conform{
+	return []conform{
 		{name: "SER-7 int32", fields: "int32 f = 1;", record: "f: -42", schema: "f INT64", row: "f: -42"},
 		{name: "SER-7 sint, sfixed", fields: "sint32 a = 1; sint64 b = 2; sfixed32 c = 3; sfixed64 d = 4; int64 e = 5;",
 			record: "a: -2147483648 b: -9223372036854775808 c: -1 d: -2 e: -3",
@@ -99,8 +108,6 @@ func TestValues(t *testing.T) {
 			row: `a: [-1, 1], b: [1.5], c: [true, false], d: ["", "x"]`},
 		{name: "unknown number of a closed enum", syntax: proto2, fields: "optional C c = 1; --- enum C { RED = 1; }", row: "c: NULL"},
 		{name: "nothing at all", syntax: proto2, fields: "optional int64 a = 1; repeated string b = 2;", row: "a: NULL, b: []"},
-	} {
-		t.Run(c.name, c.run)
 	}
 }
 
@@ -159,11 +166,17 @@ func TestRejections(t *testing.T) {
 }
 
 func TestModes(t *testing.T) {
+	for _, c := range modeCases() {
+		t.Run(c.name, c.run)
+	}
+}
+
+func modeCases() []conform {
 	required := protorow.Options{DeriveRequired: true}
 	const every = "int64 a = 1; optional int64 b = 2; E c = 3; I d = 4; google.protobuf.Int64Value e = 5; google.protobuf.Timestamp f = 6; oneof o { string g = 7; } repeated int64 h = 8; map<string, int64> i = 9; google.protobuf.Struct j = 10;" +
 		" --- enum E { Z = 0; } message I { string s = 1; }"
 	const legacy = "required google.protobuf.Int64Value a = 1; optional google.protobuf.Int64Value b = 2; required string c = 3; optional string d = 4; required I e = 5; --- message I { optional int64 n = 1; }"
-	for _, c := range []conform{
+	return []conform{
 		{name: "SER-40 no options", fields: every, schema: "a INT64, b INT64, c STRING, d STRUCT<s STRING>, e INT64, f TIMESTAMP, g STRING, h REPEATED INT64, i REPEATED STRUCT<key STRING, value INT64>, j JSON"},
 		{name: "SER-41 proto3", fields: every, options: required, schema: "a REQUIRED INT64, b INT64, c REQUIRED STRING, d STRUCT<s REQUIRED STRING>, e INT64, f TIMESTAMP, g STRING, h REPEATED INT64, " +
 			"i REPEATED STRUCT<key REQUIRED STRING, value REQUIRED INT64>, j JSON"},
@@ -176,10 +189,8 @@ func TestModes(t *testing.T) {
 		{name: "SER-45 required and missing", syntax: proto2, fields: "optional I i = 1; --- message I { required int64 n = 1; }", options: required, record: "i {}", row: "R-REQUIRED i.n"},
 		{name: "SER-45 missing, without", syntax: proto2, fields: "optional I i = 1; --- message I { required int64 n = 1; }", record: "i {}", row: "i: {n: NULL}"},
 		{name: "SER-46 marked", fields: "string s = 1;", options: protorow.Options{DeriveRequired: true, JSONPaths: []string{"s"}}, schema: "s JSON", row: "s: NULL"},
-		{name: "SER-46 marked and required", syntax: proto2, fields: "required string s = 1;", options: protorow.Options{DeriveRequired: true, JSONPaths: []string{"s"}}, record: "s: ''", schema: "s JSON", row: "s: ``"},
+		{name: "SER-46 marked and required", syntax: proto2, fields: "required string s = 1;", options: protorow.Options{DeriveRequired: true, JSONPaths: []string{"s"}}, record: "s: ''", schema: "s JSON", row: "s: ``", refused: true},
 		{name: "editions", syntax: newest, fields: "int64 a = 1; int64 b = 2 [features.field_presence = LEGACY_REQUIRED]; int64 c = 3 [features.field_presence = IMPLICIT];", options: required, record: "b: 0", schema: "a INT64, b REQUIRED INT64, c REQUIRED INT64", row: "a: NULL, b: 0, c: 0"},
-	} {
-		t.Run(c.name, c.run)
 	}
 }
 
