@@ -6,6 +6,10 @@
 // compressed, so that several lanes read it at once. A position is a byte offset in the uncompressed file: a reader can
 // stop after any record and another one goes on there. Compression (gzip, zstd) is recognised by content, not by name.
 //
+// A record of CSV is what stands between two line ends that are not quoted, and carries the header of its file. With quotes
+// a file is one split: where a record ends is told by all that comes before. Files of other formats are containers, which
+// Options.Container opens; a position is the number of a row in them.
+//
 // A record of NDJSON is one line without its end; blank lines are passed over. Whether the line is JSON is not this
 // package's business: a damaged line is a record like any other, and whoever decodes it says what is wrong.
 //

@@ -58,9 +58,12 @@ func (e *enumerator) add(path string, o Options) error {
 	if err != nil {
 		return fmt.Errorf("read %s: %w", path, err)
 	}
+	if packed != "" && o.Container != nil {
+		return fmt.Errorf("%s is packed with %s: expected a file of the format %s, which packs its own parts", path, packed, o.Format)
+	}
 	e.size += info.Size()
 	whole := part{Path: path, Size: info.Size(), Packed: packed}
-	if packed != "" || info.Size() <= o.SplitBytes {
+	if packed != "" || info.Size() <= o.SplitBytes || !o.ranges() {
 		return e.push(whole)
 	}
 	for start := int64(0); start < info.Size(); start += o.SplitBytes {

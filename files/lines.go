@@ -13,7 +13,7 @@ var ErrTooLong = errors.New("record is too long")
 // tooLongKept is how much of a record that is too long is kept to recognise it by.
 const tooLongKept = 4 << 10
 
-// lines cuts a byte stream into lines. It holds one buffer; lines are slices of it, valid until more is called.
+// lines cuts a byte stream into records, which are lines unless their format says otherwise. It holds one buffer; lines are slices of it, valid until more is called.
 type lines struct {
 	r        io.Reader
 	buf      []byte
@@ -21,7 +21,7 @@ type lines struct {
 	at       int64 // position of buf[from]
 	eof      bool
 	limit    int // longest line
-
+	ender    ender
 }
 
 // line is one line: its bytes without the end, its position and that of the next line.
@@ -31,14 +31,15 @@ type line struct {
 	err      error
 }
 
-func newLines(r io.Reader, at int64, buf []byte, limit int) *lines {
-	return &lines{r: r, buf: buf, at: at, limit: limit}
+func newLines(r io.Reader, at int64, buf []byte, limit int, e ender) *lines {
+	return &lines{r: r, buf: buf, at: at, limit: limit, ender: e}
 }
 
 // ready returns the next line that is in the buffer, and false when more is needed.
 func (l *lines) ready() (line, bool) {
 	data := l.buf[l.from:l.to]
-	n := bytes.IndexByte(data, '\n')
+	var state cellState
+	n := l.ender.end(data, &state)
 	if n < 0 && !(l.eof && len(data) > 0) {
 		return line{}, false
 	}
@@ -98,8 +99,9 @@ func (l *lines) pass() (*line, error) {
 
 // skipLine passes over the rest of the line that position at is in.
 func (l *lines) skipLine() error {
+	var state cellState
 	for {
-		if n := bytes.IndexByte(l.buf[l.from:l.to], '\n'); n >= 0 {
+		if n := l.ender.end(l.buf[l.from:l.to], &state); n >= 0 {
 			l.from += n + 1
 			l.at += int64(n + 1)
 			return nil

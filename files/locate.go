@@ -15,6 +15,7 @@ import (
 type locator struct {
 	path   string
 	packed string
+	rows   bool // positions are numbers of rows
 
 	in     *bufio.Reader
 	closer io.Closer
@@ -29,6 +30,10 @@ type locator struct {
 // Locate names the file and the line. A file that can no longer be read is named with the byte offset instead.
 func (l *locator) Locate(p stream.Position) stream.Location {
 	loc := stream.Location{Name: l.path, Row: p.Row}
+	if l.rows {
+		loc.Line = p.Row + 1
+		return loc
+	}
 	if l.path == "standard input" {
 		return loc
 	}

@@ -28,6 +28,11 @@ type openPart struct {
 	told    int64    // of raw, what batches have accounted for
 	place   *locator
 	closers []io.Closer
+
+	preamble  int    // records at the beginning that are still to be passed over
+	titled    bool   // the last of them is the header
+	header    []byte // of the file
+	container *openContainer
 }
 
 // Open opens the file of s and goes to its position.
@@ -36,11 +41,11 @@ func (r *reader) Open(_ context.Context, s stream.Split) error {
 	if err != nil {
 		return fmt.Errorf("files source: split %s: %w", s.ID, err)
 	}
-	o := &openPart{part: p, id: s.ID}
+	o := &openPart{part: p, id: s.ID, preamble: r.options.preamble(), titled: r.options.Format == CSV && !r.options.CSV.NoHeader}
 	if p.Path == Stdin {
 		err = o.openStdin(r.stdin, s.Position, r.lines)
 	} else {
-		err = o.openFile(s.Position, r.lines)
+		err = o.openFile(s.Position, r.lines, r.options.Container)
 	}
 	if err != nil {
 		return errors.Join(fmt.Errorf("files source: open %s: %w", p.Path, err), o.close())
@@ -64,7 +69,7 @@ func (o *openPart) openStdin(in *standardInput, position int64, cut cutter) erro
 	return nil
 }
 
-func (o *openPart) openFile(position int64, cut cutter) error {
+func (o *openPart) openFile(position int64, cut cutter, open OpenContainer) error {
 	f, err := os.Open(o.Path)
 	if err != nil {
 		return err
@@ -72,6 +77,14 @@ func (o *openPart) openFile(position int64, cut cutter) error {
 	o.closers = append(o.closers, f)
 	if err := o.unchanged(f); err != nil {
 		return err
+	}
+	if open != nil {
+		return o.openContainer(f, position, open)
+	}
+	if position > 0 && o.preamble > 0 {
+		if err := o.head(cut); err != nil {
+			return err
+		}
 	}
 	// A range takes the lines that begin in it. Whether one begins at its very start is told by the byte before.
 	from := position
@@ -87,6 +100,55 @@ func (o *openPart) openFile(position int64, cut cutter) error {
 	o.place = &locator{path: o.Path, packed: o.Packed}
 	if sync {
 		return o.lines.skipLine()
+	}
+	return nil
+}
+
+// head reads the beginning of the file, as far as the header, for a part that begins or goes on behind it.
+func (o *openPart) head(cut cutter) error {
+	first := &openPart{part: o.part, preamble: o.preamble, titled: o.titled}
+	f, err := os.Open(o.Path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	in, err := first.at(f, 0)
+	if err != nil {
+		return errors.Join(err, first.close())
+	}
+	first.start(in, 0, cut)
+	err = first.begin(context.Background())
+	o.header, o.preamble = first.header, 0
+	return errors.Join(err, first.close())
+}
+
+// begin passes over the records at the beginning of a file that are none, and keeps the header.
+func (o *openPart) begin(ctx context.Context) error {
+	for o.preamble > 0 {
+		ln, ok := o.lines.ready()
+		if !ok {
+			if o.lines.eof {
+				return nil
+			}
+			long, err := o.more(ctx)
+			if err != nil {
+				return err
+			}
+			if long == nil {
+				continue
+			}
+			ln = *long
+		}
+		if len(ln.text) == 0 {
+			continue
+		}
+		if o.preamble--; o.preamble > 0 || !o.titled {
+			continue
+		}
+		if ln.err != nil {
+			return lasting(fmt.Errorf("files source: the header of %s: %w", o.Path, ln.err))
+		}
+		o.header = append([]byte{}, ln.text...)
 	}
 	return nil
 }
@@ -144,7 +206,7 @@ func (r *reader) lines(in io.Reader, at int64) *lines {
 	if r.buf == nil {
 		r.buf = make([]byte, max(r.options.FetchBytes, 2*tooLongKept))
 	}
-	return newLines(in, at, r.buf, r.options.MaxRecordBytes)
+	return newLines(in, at, r.buf, r.options.MaxRecordBytes, r.options.ender())
 }
 
 func (o *openPart) start(in io.Reader, at int64, cut cutter) {
@@ -162,6 +224,12 @@ func (r *reader) Fetch(ctx context.Context, b *stream.Batch[Record]) error {
 		return errors.New("files source: fetch without an open split")
 	}
 	o := r.open
+	if o.container != nil {
+		return r.finish(o.fetchRows(ctx, b, r.options.FetchRecords))
+	}
+	if err := o.begin(ctx); err != nil {
+		return err
+	}
 	for b.Len() == 0 {
 		finished := o.collect(b, r.options.FetchRecords)
 		if b.Len() > 0 {
@@ -171,11 +239,7 @@ func (r *reader) Fetch(ctx context.Context, b *stream.Batch[Record]) error {
 			if err := o.whole(); err != nil {
 				return err
 			}
-			r.open = nil
-			if err := o.close(); err != nil {
-				return fmt.Errorf("files source: close %s: %w", o.Path, err)
-			}
-			return io.EOF
+			return r.finish(io.EOF)
 		}
 		if err := o.read(ctx, b); err != nil {
 			return err
@@ -184,6 +248,19 @@ func (r *reader) Fetch(ctx context.Context, b *stream.Batch[Record]) error {
 	b.Bytes = o.raw.n - o.told
 	o.told = o.raw.n
 	return nil
+}
+
+// finish closes the open part when err is its end.
+func (r *reader) finish(err error) error {
+	if !errors.Is(err, io.EOF) {
+		return err
+	}
+	o := r.open
+	r.open = nil
+	if err := o.close(); err != nil {
+		return fmt.Errorf("files source: close %s: %w", o.Path, err)
+	}
+	return io.EOF
 }
 
 // collect takes what is ready, and reports whether the part has nothing more.
@@ -208,27 +285,33 @@ func (o *openPart) emit(b *stream.Batch[Record], ln line) {
 	}
 	b.Row(ln.at, ln.next)
 	b.Emit(stream.Record[Record]{
-		Value: Record{Bytes: ln.text, Err: ln.err},
+		Value: Record{Bytes: ln.text, Header: o.header, Err: ln.err},
 		At:    stream.Position{Split: o.id, Row: ln.at, Locator: o.place},
 	})
 }
 
 // read reads more, once.
 func (o *openPart) read(ctx context.Context, b *stream.Batch[Record]) error {
+	long, err := o.more(ctx)
+	if long != nil {
+		o.emit(b, *long)
+	}
+	return err
+}
+
+// more reads more, once. It answers a record that is too long.
+func (o *openPart) more(ctx context.Context) (*line, error) {
 	if err := ctx.Err(); err != nil {
-		return err
+		return nil, err
 	}
 	if p, ok := o.raw.r.(*pump); ok {
 		p.ctx = ctx
 	}
 	long, err := o.lines.more()
-	if long != nil {
-		o.emit(b, *long)
-	}
 	if err == nil || errors.Is(err, io.EOF) || ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-		return ignoreEOF(err)
+		return long, ignoreEOF(err)
 	}
-	return fmt.Errorf("files source: read %s, at byte %d of its contents: %w", o.Path, o.lines.at, o.damaged(err))
+	return long, fmt.Errorf("files source: read %s, at byte %d of its contents: %w", o.Path, o.lines.at, o.damaged(err))
 }
 
 // whole refuses the end of a file that has fewer bytes than when it was opened: what it had is lost.

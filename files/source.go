@@ -18,6 +18,13 @@ import (
 type Record struct {
 	// Bytes is the record without its line end. It is valid until the reader is asked for more.
 	Bytes []byte
+	// Header is the record that names the columns, where the file has one. It is the same for all records of a file, and must
+	// not be changed.
+	Header []byte
+	// Batch and Index are the batch that the record is a row of, and which one, in formats whose files are containers; Bytes
+	// is nil then. A batch is valid until the reader is asked for more.
+	Batch any
+	Index int
 	// Err says that the record could not be read whole; Bytes is then its beginning.
 	Err error
 }
@@ -85,6 +92,9 @@ func (s *Source) NewEnumerator(_ context.Context, ec stream.EnumeratorContext) (
 	paths, err := s.Paths()
 	if err != nil {
 		return nil, err
+	}
+	if s.options.Container != nil && len(paths) == 1 && paths[0] == Stdin {
+		return nil, fmt.Errorf("files source: files of the format %s are read from their ends, and standard input has none that can be read first: name a file", s.options.Format)
 	}
 	return newEnumerator(paths, s.options)
 }

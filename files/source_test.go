@@ -235,7 +235,7 @@ func fetchAll(t *testing.T, src *Source, s stream.Split) (all []Record) {
 			t.Fatal(err)
 		}
 		for _, rec := range b.Records() {
-			all = append(all, Record{bytes.Clone(rec.Value.Bytes), rec.Value.Err})
+			all = append(all, Record{Bytes: bytes.Clone(rec.Value.Bytes), Header: rec.Value.Header, Err: rec.Value.Err})
 		}
 	}
 }

@@ -99,6 +99,8 @@ var rules = []rule{
 		testOurs:   []string{"localbq/...", "stream/streamtest/...", "bigquery/row/jsonrow", "bigquery/row/structrow", "engine", "files"},
 		testTheirs: google},
 
+	{room: "files/parquetfile", why: "Parquet files, apart because of what it takes to read them", ours: []string{"files", "bigquery/row/arrowrow"},
+		theirs: arrow, testOurs: []string{"stream", "bigquery/table"}},
 	{room: "files", why: "records from files; no other connector", ours: []string{"stream"},
 		theirs: codecs, testOurs: []string{"stream/streamtest/..."}},
 
