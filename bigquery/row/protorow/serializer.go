@@ -142,15 +142,21 @@ func (p *plan) append(buf []byte, w *scratch, wire []byte) ([]byte, error) {
 	return out, nil
 }
 
-// maxKept is the largest record, in wire form, whose memory is kept for the next one.
-const maxKept = 1 << 20
+// What a record needed is kept for the next one, up to a record of 1 MiB in wire form and maps of 16,384 entries.
+const (
+	maxKeptBytes   = 1 << 20
+	maxKeptEntries = 1 << 14
+)
 
 // reset makes the scratch fit for another record, whatever became of the last.
 func (s *scratch) reset() {
 	s.pop(0)
 	clear(s.entries)
 	s.entries = s.entries[:0]
-	if cap(s.wire) > maxKept {
+	if cap(s.entries) > maxKeptEntries {
+		s.entries = nil
+	}
+	if cap(s.wire) > maxKeptBytes {
 		s.wire = nil
 	}
 }
