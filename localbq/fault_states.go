@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	bqapi "google.golang.org/api/bigquery/v2"
 
 	"github.com/millrace-dev/millrace/localbq/internal/fault"
+	"github.com/millrace-dev/millrace/localbq/internal/objects"
 	"github.com/millrace-dev/millrace/localbq/internal/schema"
 	"github.com/millrace-dev/millrace/localbq/internal/store"
 	"github.com/millrace-dev/millrace/localbq/internal/writeapi"
@@ -21,6 +23,16 @@ func (i *Instance) changeState(s fault.State, c fault.Call) error {
 		return i.expire(cmp.Or(s.Session, c.Stream))
 	case fault.ExpireStream:
 		return writeapi.Expire(i.store, c.Stream)
+	case fault.ExhaustQuota:
+		i.storms.Begin(s.Quota, 0, time.Duration(s.For))
+		return nil
+	case fault.DropResult:
+		return i.dropResult(cmp.Or(s.Job, c.Job))
+	case fault.RestartServer:
+		i.restart()
+		return nil
+	case fault.DeleteObject, fault.CorruptObject, fault.HideObject:
+		return i.changeObject(cmp.Or(s.Object, c.Object), s)
 	}
 	ref, err := i.stateTable(cmp.Or(s.Table, c.Table))
 	if err != nil {
@@ -33,12 +45,34 @@ func (i *Instance) changeState(s fault.State, c fault.Call) error {
 		return i.recreate(ref)
 	case fault.TruncateTable:
 		return i.truncate(ref)
+	case fault.OpenWindow:
+		t, err := i.store.Table(ref)
+		if err == nil {
+			i.storms.Begin(s.Window, t.Instance(), time.Duration(s.For))
+		}
+		return err
 	case fault.TouchTable:
 		_, err := i.store.UpdateTable(ref, "", func(*schema.Definition) error { return nil })
 		return err
 	}
 	_, err = i.store.ForceTable(ref, func(d *schema.Definition) error { return changeColumn(d, s) })
 	return err
+}
+
+// changeObject gets an object into trouble.
+func (i *Instance) changeObject(name string, s fault.State) error {
+	rest, ok := strings.CutPrefix(name, "gs://")
+	bucket, object, slash := strings.Cut(rest, "/")
+	if !ok || !slash {
+		return fmt.Errorf("object %q: expected gs://bucket/object", name)
+	}
+	switch s.Do {
+	case fault.DeleteObject:
+		return i.objects.Delete(bucket, object, 0, objects.Conditions{})
+	case fault.CorruptObject:
+		return i.objects.Corrupt(bucket, object)
+	}
+	return i.objects.Hide(bucket, object, time.Duration(s.For))
 }
 
 // stateTable reads a table as fault rules spell it.

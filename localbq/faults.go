@@ -47,6 +47,13 @@ const (
 	FaultRetypeColumn  = fault.RetypeColumn
 	FaultExpireSession = fault.ExpireSession
 	FaultExpireStream  = fault.ExpireStream
+	FaultOpenWindow    = fault.OpenWindow
+	FaultExhaustQuota  = fault.ExhaustQuota
+	FaultDeleteObject  = fault.DeleteObject
+	FaultCorruptObject = fault.CorruptObject
+	FaultHideObject    = fault.HideObject
+	FaultDropResult    = fault.DropResult
+	FaultRestartServer = fault.RestartServer
 )
 
 // Faults are the rules in force.

@@ -26,6 +26,7 @@ import (
 	"github.com/millrace-dev/millrace/localbq/internal/fault"
 	"github.com/millrace-dev/millrace/localbq/internal/objects"
 	"github.com/millrace-dev/millrace/localbq/internal/store"
+	"github.com/millrace-dev/millrace/localbq/internal/storm"
 )
 
 // Instance is a running local BigQuery. Safe for concurrent use.
@@ -42,8 +43,12 @@ type Instance struct {
 	grpc    *grpc.Server
 	// certificates are gRPC's; nil where it is in clear text.
 	certificates *certificates
-	// expire ends a read session before its time.
-	expire func(session string) error
+	// storms are windows held open and quotas used up by fault rules.
+	storms *storm.Storms
+	// expire ends a read session before its time, dropResult deletes a query's result, restart ends all AppendRows calls.
+	expire     func(session string) error
+	dropResult func(job string) error
+	restart    func()
 	// services are what the servers serve, closed behind them.
 	services []func() error
 
@@ -97,6 +102,7 @@ func (c *Config) resolve() {
 func (i *Instance) open() error {
 	c := &i.config
 	var err error
+	i.storms = storm.New(c.Clock)
 	i.faults = fault.NewRules(c.Clock, c.Seed, &i.conns)
 	i.faults.ChangeWith(i.changeState)
 	options := store.Options{

@@ -38,8 +38,9 @@ func (i *Instance) newREST() *http.Server {
 	protocols.SetUnencryptedHTTP2(true)
 	face := rest.New(rest.Deps{
 		Store: i.store, Objects: i.objects, Clock: i.config.Clock, Queries: i.config.Queries, NoQueries: noQueries, Denied: i.config.denied(),
-		Profile: i.config.Profile, Seed: i.config.Seed, Watch: i.watch().REST(), Reads: i.jobReads, JobState: i.watch().Job,
+		Profile: i.config.Profile, Seed: i.config.Seed, Watch: i.watch().REST(), Reads: i.jobReads, JobState: i.watch().Job, Storms: i.storms,
 	})
+	i.dropResult = face.DropResult
 	i.services = append(i.services, face.Close)
 	mux := http.NewServeMux()
 	mux.Handle("/", face)
@@ -91,16 +92,17 @@ func (i *Instance) newGRPC() *grpc.Server {
 	)
 	write := writeapi.New(writeapi.Deps{
 		Store: i.store, Clock: i.config.Clock, Watch: i.watch(), Profile: i.config.Profile, Seed: i.config.Seed,
-		Denied: i.config.denied(),
+		Denied: i.config.denied(), Storms: i.storms,
 	})
 	write.Register(s)
+	i.restart = write.Restart
 	i.services = append(i.services, func() error { write.Close(); return nil })
 
 	limits := i.config.Profile.Limits
 	read := readapi.New(readapi.Deps{
 		Store: i.store, Clock: i.config.Clock, Profile: i.config.Profile, Seed: i.config.Seed, Denied: i.config.denied(),
 		Limits:  readapi.Limits{SplitBytes: limits.ReadSplitBytes, BlockBytes: limits.ReadBlockBytes, BlockRows: limits.ReadBlockRows},
-		Queries: i.config.Queries, NoQueries: noQueries,
+		Queries: i.config.Queries, NoQueries: noQueries, Storms: i.storms,
 	})
 	read.Register(s)
 	i.expire = read.Expire

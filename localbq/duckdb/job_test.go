@@ -16,6 +16,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/millrace-dev/millrace/localbq"
 )
 
 func TestQueryJobs(t *testing.T) {
@@ -206,6 +208,29 @@ func TestAnonymousResults(t *testing.T) {
 			t.Errorf("the job after a day: %s", text(job))
 		}
 	})
+}
+
+func TestDroppedResult(t *testing.T) {
+	s := start(t)
+	s.insert("q", "", "SELECT n FROM UNNEST([1, 2, 3]) AS n", "")
+	drop := func(job string) localbq.Fault {
+		return localbq.Fault{Match: localbq.FaultMatch{Method: "datasets.list"}, Action: localbq.FaultAction{
+			State: []localbq.FaultState{{Do: localbq.FaultDropResult, Job: job}}}}
+	}
+	if err := s.Faults().Add(drop("q"), drop("nosuch")); err != nil {
+		t.Fatal(err)
+	}
+	s.do("GET", "/datasets", "", "")
+	if code, _ := s.do("GET", "/queries/q", "", ""); code != 404 {
+		t.Errorf("the results: %d", code)
+	}
+	if code, job := s.do("GET", "/jobs/q", "", ""); code != 200 || at(job, "status", "state") != "DONE" {
+		t.Errorf("the job: %d %s", code, text(job))
+	}
+	rules := s.Faults().List()
+	if len(rules[0].Failed) != 0 || len(rules[1].Failed) != 1 || !strings.Contains(rules[1].Failed[0], `job "nosuch"`) {
+		t.Errorf("rules %+v", rules)
+	}
 }
 
 func TestDestination(t *testing.T) {

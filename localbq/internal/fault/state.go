@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/millrace-dev/millrace/localbq/internal/storm"
 )
 
 // What a State does.
@@ -18,6 +20,14 @@ const (
 	RetypeColumn  = "retypeColumn" // drops it and adds one of its name and another type, NULLABLE unless it was REPEATED
 	ExpireSession = "expireSession"
 	ExpireStream  = "expireStream" // ends the life of the created write stream that the call is about
+
+	OpenWindow    = "openWindow"    // keeps a window of propagation of a table open for a time, or stretches it
+	ExhaustQuota  = "exhaustQuota"  // has a quota used up for a time
+	DeleteObject  = "deleteObject"  // of Cloud Storage
+	CorruptObject = "corruptObject" // makes a new generation of it, of the same size, whose middle half is garbage
+	HideObject    = "hideObject"    // as if it were not there, for a time
+	DropResult    = "dropResult"    // deletes the anonymous table of a query's result
+	RestartServer = "restartServer" // ends all AppendRows calls as BigQuery does when it restarts a server
 )
 
 // State is a change of what the service keeps, made as if by somebody else.
@@ -33,27 +43,64 @@ type State struct {
 	Mode   string `json:"mode,omitempty"`
 	// Session is a read session or one of its streams, by its full name; "" is the one that the call reads.
 	Session string `json:"session,omitempty"`
+	// Window and Quota are one of storm.Windows and storm.Quotas, and For is how long they stay, or an object is hidden.
+	Window string   `json:"window,omitempty"`
+	Quota  string   `json:"quota,omitempty"`
+	For    Duration `json:"for,omitempty"`
+	// Object is "gs://bucket/object"; "" is the one that the call is about.
+	Object string `json:"object,omitempty"`
+	// Job is a query's id; "" is the job that the call is about.
+	Job string `json:"job,omitempty"`
 }
 
 var (
 	ofTables  = []string{DeleteTable, RecreateTable, TruncateTable, TouchTable}
 	ofColumns = []string{AddColumn, DropColumn, RelaxColumn, RetypeColumn}
 	typed     = []string{AddColumn, RetypeColumn}
+	ofObjects = []string{DeleteObject, CorruptObject, HideObject}
+	lasting   = []string{OpenWindow, ExhaustQuota, HideObject}
+	others    = []string{ExpireSession, ExpireStream, OpenWindow, ExhaustQuota, DropResult, RestartServer}
+	allStates = slices.Concat(ofTables, ofColumns, ofObjects, others)
 )
 
 func (s *State) check() error {
-	column, session, stream := slices.Contains(ofColumns, s.Do), s.Do == ExpireSession, s.Do == ExpireStream
+	if !slices.Contains(allStates, s.Do) {
+		return fmt.Errorf("state action %q is unknown: expected %s", s.Do, strings.Join(allStates, ", "))
+	}
+	for _, f := range []struct {
+		name   string
+		set    bool
+		of     []string
+		needed bool
+	}{
+		{"column", s.Column != "", ofColumns, true},
+		{"type", s.Type != "", typed, true},
+		{"mode", s.Mode != "", []string{AddColumn}, false},
+		{"table", s.Table != "", slices.Concat(ofTables, ofColumns, []string{OpenWindow}), false},
+		{"session", s.Session != "", []string{ExpireSession}, false},
+		{"window", s.Window != "", []string{OpenWindow}, true},
+		{"quota", s.Quota != "", []string{ExhaustQuota}, true},
+		{"for", s.For != 0, lasting, true},
+		{"object", s.Object != "", ofObjects, false},
+		{"job", s.Job != "", []string{DropResult}, false},
+	} {
+		takes := slices.Contains(f.of, s.Do)
+		if f.set && !takes || takes && f.needed && !f.set {
+			return fmt.Errorf("state action %s: %s is for %s%s", s.Do, f.name, strings.Join(f.of, ", "), map[bool]string{true: ", which need it"}[f.needed])
+		}
+	}
+	return s.checkNames()
+}
+
+// checkNames refuses windows and quotas that there are not.
+func (s *State) checkNames() error {
 	switch {
-	case !column && !session && !stream && !slices.Contains(ofTables, s.Do):
-		return fmt.Errorf("state action %q is unknown: expected %s", s.Do, strings.Join(append(slices.Concat(ofTables, ofColumns), ExpireSession, ExpireStream), ", "))
-	case column != (s.Column != ""):
-		return fmt.Errorf("state action %s: column is for %s, which need it", s.Do, strings.Join(ofColumns, ", "))
-	case slices.Contains(typed, s.Do) != (s.Type != ""):
-		return fmt.Errorf("state action %s: type is for %s, which need it", s.Do, strings.Join(typed, ", "))
-	case s.Mode != "" && s.Do != AddColumn:
-		return fmt.Errorf("state action %s: mode is for %s", s.Do, AddColumn)
-	case s.Session != "" && !session, s.Table != "" && (session || stream):
-		return fmt.Errorf("state action %s: session is for %s only, and table for changes of tables and columns", s.Do, ExpireSession)
+	case s.Window != "" && !slices.Contains(storm.Windows, s.Window):
+		return fmt.Errorf("state action %s: unknown window %q: expected %s", s.Do, s.Window, strings.Join(storm.Windows, ", "))
+	case s.Quota != "" && !slices.Contains(storm.Quotas, s.Quota):
+		return fmt.Errorf("state action %s: unknown quota %q: expected %s", s.Do, s.Quota, strings.Join(storm.Quotas, ", "))
+	case s.For < 0:
+		return fmt.Errorf("state action %s: for must not be negative", s.Do)
 	}
 	return nil
 }

@@ -51,7 +51,7 @@ func (s *Store) Page(bucket string, q Query) (Page, error) {
 		}
 		at = max(at, b.behind(string(last), q))
 	}
-	return b.page(at, q), nil
+	return b.page(at, q, s.hides), nil
 }
 
 // behind is where a listing goes on whose last entry was given.
@@ -90,17 +90,22 @@ func (b *bucket) skip(at int, prefix string) int {
 	return at + n
 }
 
-func (b *bucket) page(at int, q Query) (p Page) {
+func (b *bucket) page(at int, q Query, hides func(*Object) bool) (p Page) {
 	last := ""
-	for n := 0; at < len(b.objects); n++ {
+	for n := 0; at < len(b.objects); {
 		o := b.objects[at]
 		if !strings.HasPrefix(o.Name, q.Prefix) || q.EndOffset != "" && o.Name >= q.EndOffset {
 			break
+		}
+		if hides(o) {
+			at++
+			continue
 		}
 		if n == q.MaxResults {
 			p.Next = base64.RawURLEncoding.EncodeToString([]byte(last))
 			break
 		}
+		n++
 		if prefix := q.fold(o.Name); prefix != "" {
 			p.Prefixes, last = append(p.Prefixes, prefix), prefix
 			at = b.skip(at, prefix)

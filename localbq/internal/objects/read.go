@@ -22,6 +22,9 @@ func (s *Store) List(_ context.Context, bucket, prefix string) ([]Object, error)
 		if !strings.HasPrefix(o.Name, prefix) {
 			break
 		}
+		if s.hides(o) {
+			continue
+		}
 		out = append(out, o.clone())
 	}
 	return slices.Clip(out), nil
@@ -44,7 +47,7 @@ func (s *Store) lookup(bucket, name string, generation int64) (*Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	if o := b.get(name); o != nil && (generation == 0 || generation == o.Generation) {
+	if o := b.get(name); o != nil && (generation == 0 || generation == o.Generation) && !s.hides(o) {
 		return o, nil
 	}
 	object := bucket + "/" + name

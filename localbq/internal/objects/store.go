@@ -33,8 +33,9 @@ type Store struct {
 	mu      sync.RWMutex // guards the fields below, and is held while a change is saved; an Upload's mu is taken before it
 	buckets map[string]*bucket
 	uploads map[string]*Upload
-	last    int64 // the last generation given out
-	floor   int64 // what the medium knows of it
+	hidden  map[string]time.Time // until when the object "bucket/name" looks as if it were not there
+	last    int64                // the last generation given out
+	floor   int64                // what the medium knows of it
 }
 
 // New makes a store, and reads back what its folder holds.
@@ -45,7 +46,7 @@ func New(o Options) (*Store, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	s := &Store{clock: o.Clock, logger: o.Logger, buckets: map[string]*bucket{}, uploads: map[string]*Upload{}}
+	s := &Store{clock: o.Clock, logger: o.Logger, buckets: map[string]*bucket{}, uploads: map[string]*Upload{}, hidden: map[string]time.Time{}}
 	if o.Dir == "" {
 		s.medium = newMemory()
 		return s, nil

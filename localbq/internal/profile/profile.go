@@ -62,6 +62,9 @@ type Windows struct {
 	ReadSelectedFields Window
 	// NumRows: a table's figures in REST answers trail its default stream.
 	NumRows Window
+	// CopyBuffer: rows are not seen by copy and extract jobs, as rows in the streaming buffer are not at times. Rows that jobs
+	// wrote are hidden, too.
+	CopyBuffer Window
 	// JobPending and JobRunning: a job stays in that state before it goes on.
 	JobPending, JobRunning Window
 }

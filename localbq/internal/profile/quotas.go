@@ -10,6 +10,8 @@ type Quotas struct {
 	AppendThroughput Quota
 	// CreateStreams is the calls of CreateWriteStream in an hour.
 	CreateStreams Quota
+	// CreateStreamRate is the calls of CreateWriteStream in a second that are answered at once: later ones wait their turn.
+	CreateStreamRate Quota
 	// PendingBytes is the bytes of the rows of PENDING streams that are not committed.
 	PendingBytes Quota
 
@@ -43,6 +45,7 @@ func serviceQuotas() Quotas {
 		AppendCalls:      Quota{1_000, 10_000},
 		AppendThroughput: Quota{300 * mega, 3_000 * mega},
 		CreateStreams:    Quota{10_000, 10_000},
+		CreateStreamRate: Quota{40, 40},
 		PendingBytes:     Quota{tera, 10 * tera},
 
 		MetadataBurst: 5, TableModifications: 1_500, LoadJobs: 100_000, CopyJobs: 100_000, QueuedQueries: 1_000, PendingJobs: 50_000,

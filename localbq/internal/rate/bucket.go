@@ -42,6 +42,19 @@ func (b *Buckets[K]) Take(key K, limit int64, per time.Duration, n int64, overdr
 	return true
 }
 
+// Owe uses up one of the limit in a span of time, and answers how long whoever takes it has to wait for it. A limit of 0 is
+// none.
+func (b *Buckets[K]) Owe(key K, limit int64, per time.Duration) time.Duration {
+	if limit == 0 {
+		return 0
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	at := b.fill(key, limit, per)
+	at.left--
+	return max(0, time.Duration(-at.left*float64(per)/float64(limit)))
+}
+
 // fill brings a key's bucket up to the present; mu is held.
 func (b *Buckets[K]) fill(key K, limit int64, per time.Duration) *bucket {
 	now := b.clock.Now()

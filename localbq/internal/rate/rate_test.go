@@ -28,6 +28,15 @@ func TestBuckets(t *testing.T) {
 	c.Advance(time.Hour)
 	take("a", 10, false, true)
 	take("a", 1, false, false)
+	for i, want := range []time.Duration{0, 0, 500 * time.Millisecond, time.Second} {
+		if wait := b.Owe("owed", 2, time.Second); wait != want {
+			t.Errorf("wait %d is %v, want %v", i, wait, want)
+		}
+	}
+	c.Advance(time.Second)
+	if wait := b.Owe("owed", 2, time.Second); wait != 500*time.Millisecond || b.Owe("owed", 0, time.Second) != 0 {
+		t.Errorf("a second later it is %v", wait)
+	}
 	if !b.Take("a", 0, time.Minute, 1<<40, false) {
 		t.Error("0 is a limit")
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/millrace-dev/millrace/localbq/internal/query"
 	"github.com/millrace-dev/millrace/localbq/internal/schema"
 	"github.com/millrace-dev/millrace/localbq/internal/store"
+	"github.com/millrace-dev/millrace/localbq/internal/storm"
 )
 
 const (
@@ -175,7 +176,8 @@ func partitionFilter(made *session) error {
 // unheardOf reports whether a column is so new that read sessions do not know it yet (Windows.ReadSelectedFields).
 func (s *Server) unheardOf(t *store.Table, path string) bool {
 	window := s.Profile.Windows.ReadSelectedFields
-	if window.Max == 0 {
+	from, _, held := s.Storms.On(storm.ReadSelectedFields, t.Instance())
+	if window.Max == 0 && !held {
 		return false
 	}
 	var before *schema.Schema
@@ -183,7 +185,7 @@ func (s *Server) unheardOf(t *store.Table, path string) bool {
 		if info.Change.Adds {
 			// One length for each change, whichever session asks.
 			length := window.Draw(rand.New(rand.NewPCG(s.Seed, uint64(info.Version))))
-			if s.Clock.Now().Before(info.Modified.Add(length)) {
+			if s.Clock.Now().Before(info.Modified.Add(length)) || held && !info.Modified.Add(length).Before(from) {
 				break
 			}
 		}

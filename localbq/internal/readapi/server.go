@@ -13,6 +13,7 @@ import (
 	"github.com/millrace-dev/millrace/localbq/internal/profile"
 	"github.com/millrace-dev/millrace/localbq/internal/query"
 	"github.com/millrace-dev/millrace/localbq/internal/store"
+	"github.com/millrace-dev/millrace/localbq/internal/storm"
 )
 
 // Deps are what the service works with. Store is required.
@@ -22,6 +23,8 @@ type Deps struct {
 	Profile profile.Profile
 	Limits  Limits
 	Seed    uint64
+	// Storms are windows held open by fault rules; nil is none.
+	Storms *storm.Storms
 	// Queries compiles row restrictions; nil where the service has no engine, and NoQueries then says why.
 	Queries   query.Engine
 	NoQueries string

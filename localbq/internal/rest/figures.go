@@ -6,15 +6,17 @@ import (
 
 	bqapi "google.golang.org/api/bigquery/v2"
 
+	"github.com/millrace-dev/millrace/localbq/internal/profile"
 	"github.com/millrace-dev/millrace/localbq/internal/store"
+	"github.com/millrace-dev/millrace/localbq/internal/storm"
 )
 
 // addFigures writes a table's size. Behind Profile.Windows.NumRows it is the size of some time ago, and what came since then
 // stands in the streaming buffer, so that the two together are the rows that queries see.
 func (s *Server) addFigures(r *bqapi.Table, t *store.Table, stats store.Stats) {
 	settled := stats
-	if length := s.Profile.Windows.NumRows.Draw(rand.New(rand.NewPCG(s.Seed, uint64(t.Instance())))); length > 0 {
-		settled = s.trailing(t, stats, s.Clock.Now().Add(-length))
+	if at, trails := s.trailsBy(t, s.Profile.Windows.NumRows, storm.NumRows); trails {
+		settled = s.trailing(t, stats, at)
 	}
 	r.NumRows, r.NumBytes = uint64(settled.Rows), settled.Bytes
 	r.NumTotalLogicalBytes, r.NumActiveLogicalBytes = settled.Bytes, settled.Bytes
@@ -27,6 +29,18 @@ func (s *Server) addFigures(r *bqapi.Table, t *store.Table, stats store.Stats) {
 			OldestEntryTime: uint64(oldestAfter(t, s.Clock.Now(), settled.Modified).UnixMilli()),
 		}
 	}
+}
+
+// trailsBy is the instant that something of a table is known as of, where a window or a fault rule keeps it behind.
+func (s *Server) trailsBy(t *store.Table, w profile.Window, held string) (at time.Time, trails bool) {
+	length := w.Draw(rand.New(rand.NewPCG(s.Seed, uint64(t.Instance()))))
+	at = s.Clock.Now().Add(-length)
+	if from, _, on := s.Storms.On(held, t.Instance()); on && from.Before(at) {
+		return from, true
+	} else if on {
+		return at, true
+	}
+	return at, length > 0
 }
 
 // trailing are the figures as of an instant, which Modified is then. A table that keeps no rows knows today's only.

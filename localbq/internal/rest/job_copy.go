@@ -14,6 +14,7 @@ import (
 	"github.com/millrace-dev/millrace/localbq/internal/refusal"
 	"github.com/millrace-dev/millrace/localbq/internal/schema"
 	"github.com/millrace-dev/millrace/localbq/internal/store"
+	"github.com/millrace-dev/millrace/localbq/internal/storm"
 )
 
 var copyFields = fieldsOf("sourceTable sourceTables destinationTable createDisposition writeDisposition operationType", "")
@@ -163,7 +164,7 @@ func (s *Server) source(j *job, named *bqapi.TableReference, version int64) (*so
 // snapshotAt is a table at a version or, if it is decorated, at some milliseconds: since 1970, or before now if negative.
 func (s *Server) snapshotAt(t *store.Table, version int64, decorator string, decorated bool) (*store.Snapshot, error) {
 	if !decorated {
-		return t.Query(version)
+		return s.copied(t, version)
 	}
 	ms, err := strconv.ParseInt(decorator, 10, 64)
 	if err != nil {
@@ -173,6 +174,18 @@ func (s *Server) snapshotAt(t *store.Table, version int64, decorator string, dec
 		return t.SnapshotAt(s.Clock.Now().Add(time.Duration(ms) * time.Millisecond))
 	}
 	return t.SnapshotAt(time.UnixMilli(ms))
+}
+
+// copied is a table at a version, but for the rows that a copy does not see yet (Windows.CopyBuffer).
+func (s *Server) copied(t *store.Table, version int64) (*store.Snapshot, error) {
+	at, trails := s.trailsBy(t, s.Profile.Windows.CopyBuffer, storm.CopyBuffer)
+	if !trails {
+		return t.Query(version)
+	}
+	if made := store.TimeOf(t.Instance()); at.Before(made) {
+		at = made
+	}
+	return t.SnapshotAt(at)
 }
 
 // sameSchema refuses columns that differ from a table's in names, order, types or modes.

@@ -2,6 +2,7 @@ package rest
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 
 	"github.com/millrace-dev/millrace/localbq/internal/clock"
@@ -74,4 +75,18 @@ func (j *job) writes() (kind string, table store.TableRef) {
 		return "query", tableRef(t.DestinationTable, j.key.project)
 	}
 	return "extract", store.TableRef{}
+}
+
+// DropResult deletes the anonymous table of a query's result before its time.
+func (s *Server) DropResult(id string) error {
+	s.jobs.mu.Lock()
+	defer s.jobs.mu.Unlock()
+	for key, j := range s.jobs.byKey {
+		r, _, over := j.over()
+		if key.id != id || !over || r == nil || r.table == nil || j.config == nil || j.config.DestinationTable != nil {
+			continue
+		}
+		return s.Store.DeleteTable(r.table.Ref())
+	}
+	return fmt.Errorf("job %q: there is no query of this id whose result is in an anonymous table", id)
 }

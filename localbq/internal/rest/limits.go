@@ -9,11 +9,13 @@ import (
 	"github.com/millrace-dev/millrace/localbq/internal/rate"
 	"github.com/millrace-dev/millrace/localbq/internal/refusal"
 	"github.com/millrace-dev/millrace/localbq/internal/store"
+	"github.com/millrace-dev/millrace/localbq/internal/storm"
 )
 
 // limits are what tables and projects have used of their quotas.
 type limits struct {
 	profile.Quotas
+	storms   *storm.Storms
 	updates  *rate.Windows[store.TableRef]
 	modified *rate.Buckets[store.TableRef]
 	ran      *rate.Buckets[projectJobs]
@@ -36,16 +38,16 @@ const (
 	burst = 10 * time.Second
 )
 
-func newLimits(q profile.Quotas, c clock.Clock) limits {
+func newLimits(q profile.Quotas, c clock.Clock, storms *storm.Storms) limits {
 	return limits{
-		Quotas: q, updates: rate.NewWindows[store.TableRef](c, burst), modified: rate.NewBuckets[store.TableRef](c),
+		Quotas: q, storms: storms, updates: rate.NewWindows[store.TableRef](c, burst), modified: rate.NewBuckets[store.TableRef](c),
 		ran: rate.NewBuckets[projectJobs](c), waiting: &waiting{queries: map[string]int64{}, all: map[string]int64{}},
 	}
 }
 
 // updateTable counts an attempt to create a table or to change its metadata, whatever becomes of it.
 func (l *limits) updateTable(ref store.TableRef) error {
-	if l.updates.Take(ref, l.MetadataBurst) {
+	if !l.storms.UsedUp(storm.MetadataBurst) && l.updates.Take(ref, l.MetadataBurst) {
 		return nil
 	}
 	return refusal.New(refusal.RateLimitExceeded, "Exceeded rate limits: too many table update operations for this table.")
@@ -53,7 +55,7 @@ func (l *limits) updateTable(ref store.TableRef) error {
 
 // modify counts a job that writes a table.
 func (l *limits) modify(ref store.TableRef) error {
-	if l.modified.Take(ref, l.TableModifications, day, 1, false) {
+	if !l.storms.UsedUp(storm.TableModifications) && l.modified.Take(ref, l.TableModifications, day, 1, false) {
 		return nil
 	}
 	return refusal.New(refusal.QuotaExceeded, "Quota exceeded: Your table exceeded quota for imports or query appends per table.")
@@ -63,9 +65,9 @@ func (l *limits) modify(ref store.TableRef) error {
 func (l *limits) start(j *job) error {
 	kind, table := j.writes()
 	switch {
-	case kind == "load" && !l.ran.Take(projectJobs{j.key.project, kind}, l.LoadJobs, day, 1, false):
+	case kind == "load" && (l.storms.UsedUp(storm.LoadJobs) || !l.ran.Take(projectJobs{j.key.project, kind}, l.LoadJobs, day, 1, false)):
 		return refusal.New(refusal.QuotaExceeded, "Quota exceeded: Your project exceeded quota for imports per project.")
-	case kind == "copy" && !l.ran.Take(projectJobs{j.key.project, kind}, l.CopyJobs, day, 1, false):
+	case kind == "copy" && (l.storms.UsedUp(storm.CopyJobs) || !l.ran.Take(projectJobs{j.key.project, kind}, l.CopyJobs, day, 1, false)):
 		return refusal.New(refusal.QuotaExceeded, "Quota exceeded: Your project exceeded quota for copies per project.")
 	case table.Table == "":
 		return nil
@@ -97,7 +99,8 @@ func (l *limits) queue(j *job) (leave func(), err error) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if l.PendingJobs > 0 && w.all[project] >= l.PendingJobs || query > 0 && l.QueuedQueries > 0 && w.queries[project] >= l.QueuedQueries {
+	full := func(quota string, limit, has int64) bool { return limit > 0 && has >= limit || l.storms.UsedUp(quota) }
+	if full(storm.PendingJobs, l.PendingJobs, w.all[project]) || query > 0 && full(storm.QueuedQueries, l.QueuedQueries, w.queries[project]) {
 		return nil, refusal.New(refusal.QuotaExceeded, "Quota exceeded: Your project exceeded quota for total number of jobs that can be queued per project.")
 	}
 	w.add(project, query, 1)

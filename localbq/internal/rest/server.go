@@ -10,6 +10,7 @@ import (
 	"github.com/millrace-dev/millrace/localbq/internal/profile"
 	"github.com/millrace-dev/millrace/localbq/internal/query"
 	"github.com/millrace-dev/millrace/localbq/internal/store"
+	"github.com/millrace-dev/millrace/localbq/internal/storm"
 )
 
 // Deps are what the REST face stands on.
@@ -24,6 +25,8 @@ type Deps struct {
 	// Profile has the window of tables' figures, which Seed draws.
 	Profile profile.Profile
 	Seed    uint64
+	// Storms are windows held open and quotas used up by fault rules; nil is none.
+	Storms *storm.Storms
 	// Watch, if not nil, is told of every call in each of its phases, and may hold it, refuse it or cut it off.
 	Watch Watcher
 	// Reads, if not nil, is told of the objects that a job, as p:LOC.id, is going to read.
@@ -52,7 +55,7 @@ func New(d Deps) *Server {
 	if d.Clock == nil {
 		d.Clock = clock.Real()
 	}
-	s := &Server{Deps: d, mux: http.NewServeMux(), limits: newLimits(d.Profile.Quotas, d.Clock)}
+	s := &Server{Deps: d, mux: http.NewServeMux(), limits: newLimits(d.Profile.Quotas, d.Clock, d.Storms)}
 	s.jobs = newJobs(s)
 	s.route()
 	s.jobs.restore()

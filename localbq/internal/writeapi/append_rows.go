@@ -23,7 +23,13 @@ func (s *Server) AppendRows(call storagepb.BigQueryWrite_AppendRowsServer) error
 	defer c.leave()
 	in := s.receive(call)
 	idle := make(chan struct{}, 1)
+	restarted := s.nextRestart()
 	for {
+		select {
+		case <-restarted:
+			return c.closed(call, c.restarted())
+		default:
+		}
 		timer := s.Clock.AfterFunc(s.Profile.Limits.AppendIdle, func() { idle <- struct{}{} })
 		select {
 		case r := <-in:
@@ -42,10 +48,12 @@ func (s *Server) AppendRows(call storagepb.BigQueryWrite_AppendRowsServer) error
 				return ended(err)
 			}
 		case <-idle:
-			if err := c.release(call, true); err != nil {
-				return err
+			return c.closed(call, c.idle())
+		case <-restarted:
+			if timer.Stop() {
+				return c.closed(call, c.restarted())
 			}
-			return ended(c.idle())
+			return c.closed(call, c.idle())
 		case <-c.ctx.Done():
 			timer.Stop()
 			return status.FromContextError(c.ctx.Err()).Err()
@@ -125,6 +133,22 @@ func (c *connection) tooLarge(r *request) *failure {
 		ends:    !limits.AppendTooLargeInBand,
 	}
 	return f
+}
+
+// closed ends a connection that the service does not keep, with the answers that wait first.
+func (c *connection) closed(call storagepb.BigQueryWrite_AppendRowsServer, why *failure) error {
+	if err := c.release(call, true); err != nil {
+		return err
+	}
+	return ended(why)
+}
+
+// restarted ends a connection because its server does (public reports of the message).
+func (c *connection) restarted() *failure {
+	return &failure{
+		code: codes.Aborted, entity: c.stream.full,
+		message: "Closing the stream because server is restarted. This is expected and client is advised to reconnect. Entity: " + c.stream.full,
+	}
 }
 
 // idle ends a connection that has been silent for too long.

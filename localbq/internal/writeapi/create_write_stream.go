@@ -4,8 +4,10 @@ import (
 	"context"
 
 	"cloud.google.com/go/bigquery/storage/apiv1/storagepb"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/millrace-dev/millrace/localbq/internal/clock"
 	"github.com/millrace-dev/millrace/localbq/internal/store"
 )
 
@@ -34,6 +36,9 @@ func (s *Server) createWriteStream(ctx context.Context, q *storagepb.CreateWrite
 	}
 	if err := s.quotas.createStream(ref); err != nil {
 		return nil, err
+	}
+	if clock.Sleep(ctx, s.Clock, s.quotas.createStreamWait(ref)) != nil {
+		return nil, status.FromContextError(ctx.Err()).Err()
 	}
 	stream, err := t.CreateStream(kind, s.token())
 	if err != nil {

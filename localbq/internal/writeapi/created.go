@@ -13,7 +13,7 @@ func (c *connection) open(t *store.Table) error {
 		return unknownStream(c.stream).ending()
 	}
 	if c.created == nil && s.Kind() == store.Committed && s.State().End > 0 {
-		if length := c.server.windows.staleFor(); length > 0 {
+		if length := c.server.windows.staleFor(t, c.server.Clock.Now()); length > 0 {
 			c.stale = c.server.Clock.Now().Add(length)
 		}
 	}

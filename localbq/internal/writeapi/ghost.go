@@ -9,6 +9,7 @@ import (
 	"github.com/millrace-dev/millrace/localbq/internal/clock"
 	"github.com/millrace-dev/millrace/localbq/internal/profile"
 	"github.com/millrace-dev/millrace/localbq/internal/store"
+	"github.com/millrace-dev/millrace/localbq/internal/storm"
 )
 
 // ghostHang is how long an append to a vanished ghost hangs (published by another client).
@@ -20,7 +21,14 @@ func (c *connection) haunts(d *destination, t *store.Table) bool {
 		return true
 	}
 	w := &c.server.windows
-	if w.profile.RecreateGhost == (profile.Window{}) || !c.stream.isDefault() || c.opened >= t.Instance() {
+	if !c.stream.isDefault() || c.opened >= t.Instance() {
+		return false
+	}
+	if _, until, on := w.storms.On(storm.RecreateGhost, t.Instance()); on {
+		d.haunted, d.vanishes = true, until
+		return true
+	}
+	if w.profile.RecreateGhost == (profile.Window{}) {
 		return false
 	}
 	first := t.Infos()[0]

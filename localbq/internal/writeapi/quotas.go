@@ -9,12 +9,14 @@ import (
 	"github.com/millrace-dev/millrace/localbq/internal/profile"
 	"github.com/millrace-dev/millrace/localbq/internal/rate"
 	"github.com/millrace-dev/millrace/localbq/internal/store"
+	"github.com/millrace-dev/millrace/localbq/internal/storm"
 )
 
 // quotas is what projects have used of theirs.
 type quotas struct {
 	profile.Quotas
-	store *store.Store
+	store  *store.Store
+	storms *storm.Storms
 
 	used *rate.Buckets[bucketKey]
 
@@ -59,15 +61,30 @@ func (q *quotas) take(p place, quota string, limit int64, per time.Duration, n i
 // createStream counts a call of CreateWriteStream.
 func (q *quotas) createStream(ref store.TableRef) error {
 	p := q.place(ref)
-	if !q.take(p, streamsQuota, q.CreateStreams.In(p.location), time.Hour, 1) {
+	if q.storms.UsedUp(storm.CreateStreams) || !q.take(p, streamsQuota, q.CreateStreams.In(p.location), time.Hour, 1) {
 		return exceeded(streamsQuota, ref.Path())
 	}
 	return nil
 }
 
+// createStreamWait is how long a call of CreateWriteStream waits for its turn.
+func (q *quotas) createStreamWait(ref store.TableRef) time.Duration {
+	if q.CreateStreamRate == (profile.Quota{}) {
+		return 0
+	}
+	p := q.place(ref)
+	return q.used.Owe(bucketKey{p, "CreateWriteStream turns"}, q.CreateStreamRate.In(p.location), time.Second)
+}
+
 // append counts the bytes of a request, and those that its stream holds back.
 func (q *quotas) append(ref store.TableRef, entity string, stream *store.Stream, size int64) error {
-	if q.Quotas == (profile.Quotas{}) {
+	pending := stream != nil && stream.Kind() == store.Pending
+	switch {
+	case q.storms.UsedUp(storm.AppendThroughput):
+		return exceeded(throughputQuota, entity)
+	case pending && q.storms.UsedUp(storm.PendingBytes):
+		return exceeded(pendingQuota, entity)
+	case q.Quotas == (profile.Quotas{}):
 		return nil
 	}
 	p := q.place(ref)
@@ -75,7 +92,7 @@ func (q *quotas) append(ref store.TableRef, entity string, stream *store.Stream,
 		return exceeded(throughputQuota, entity)
 	}
 	limit := q.PendingBytes.In(p.location)
-	if limit == 0 || stream == nil || stream.Kind() != store.Pending {
+	if limit == 0 || !pending {
 		return nil
 	}
 	if q.store.PendingBytes(p.project, p.location) >= limit {
@@ -87,6 +104,9 @@ func (q *quotas) append(ref store.TableRef, entity string, stream *store.Stream,
 // enter counts the connection, once, for the project and location that it first writes to.
 func (c *connection) enter(d *destination) error {
 	q := &c.server.quotas
+	if c.entered == nil && q.storms.UsedUp(storm.AppendCalls) {
+		return exceeded(callsQuota, c.stream.full).ending()
+	}
 	if c.entered != nil || q.AppendCalls == (profile.Quota{}) {
 		return nil
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/millrace-dev/millrace/localbq/internal/profile"
 	"github.com/millrace-dev/millrace/localbq/internal/rate"
 	"github.com/millrace-dev/millrace/localbq/internal/store"
+	"github.com/millrace-dev/millrace/localbq/internal/storm"
 	"github.com/millrace-dev/millrace/localbq/internal/watch"
 )
 
@@ -22,6 +23,8 @@ type Deps struct {
 	Watch   *watch.Watch
 	Profile profile.Profile // resolved
 	Seed    uint64
+	// Storms are windows held open and quotas used up by fault rules; nil is none.
+	Storms *storm.Storms
 	// Denied reports whether a caller is refused a permission on a table; nil denies nobody.
 	Denied func(principal, permission, table string) bool
 }
@@ -33,16 +36,19 @@ type Server struct {
 	windows   windows
 	quotas    quotas
 	receivers sync.WaitGroup // goroutines that read from calls
+
+	restarting sync.Mutex    // guards restarted
+	restarted  chan struct{} // closed at the next restart
 }
 
 // New makes the service; Register adds it to a server.
 func New(d Deps) *Server {
-	s := &Server{Deps: d}
+	s := &Server{Deps: d, restarted: make(chan struct{})}
 	s.windows = windows{
-		profile: d.Profile.Windows, log: d.Watch.Audit,
+		profile: d.Profile.Windows, log: d.Watch.Audit, storms: d.Storms,
 		random: rand.New(rand.NewPCG(d.Seed, 0x77726974)), drawn: map[windowKey]drawn{}, denied: map[denialKey]int{},
 	}
-	s.quotas = quotas{Quotas: d.Profile.Quotas, store: d.Store, calls: map[place]int64{}, used: rate.NewBuckets[bucketKey](d.Clock)}
+	s.quotas = quotas{Quotas: d.Profile.Quotas, store: d.Store, storms: d.Storms, calls: map[place]int64{}, used: rate.NewBuckets[bucketKey](d.Clock)}
 	return s
 }
 
@@ -51,6 +57,21 @@ func (s *Server) Register(r grpc.ServiceRegistrar) { storagepb.RegisterBigQueryW
 
 // Close waits for what the service started. The gRPC server must have been stopped.
 func (s *Server) Close() { s.receivers.Wait() }
+
+// Restart ends all AppendRows calls, each behind the request at hand, as BigQuery does when one of its servers is restarted.
+func (s *Server) Restart() {
+	s.restarting.Lock()
+	defer s.restarting.Unlock()
+	close(s.restarted)
+	s.restarted = make(chan struct{})
+}
+
+// nextRestart is closed at the next restart.
+func (s *Server) nextRestart() <-chan struct{} {
+	s.restarting.Lock()
+	defer s.restarting.Unlock()
+	return s.restarted
+}
 
 // table finds the table of a stream, or answers as the service does for one that is not there or not allowed.
 func (s *Server) table(ctx context.Context, ref store.TableRef, permission string) (*store.Table, error) {

@@ -9,12 +9,14 @@ import (
 	"github.com/millrace-dev/millrace/localbq/internal/audit"
 	"github.com/millrace-dev/millrace/localbq/internal/profile"
 	"github.com/millrace-dev/millrace/localbq/internal/store"
+	"github.com/millrace-dev/millrace/localbq/internal/storm"
 )
 
 // windows draws how long changes take to arrive, once for each change.
 type windows struct {
 	profile profile.Windows
 	log     *audit.Log
+	storms  *storm.Storms // what is held open beside what was drawn
 
 	mu     sync.Mutex // guards the fields below
 	random *rand.Rand
@@ -78,12 +80,21 @@ func (w *windows) of(t *store.Table, info *store.Info) drawn {
 
 // tooFresh reports whether the table is so new that appends to it are still denied.
 func (w *windows) tooFresh(t *store.Table, now time.Time) bool {
+	if _, _, on := w.storms.On(storm.CreateDefaultAppend, t.Instance()); on {
+		return true
+	}
 	first := t.Infos()[0]
 	return !passed(first.Created, w.of(t, first).deny, now)
 }
 
+// deniedBy is the window that denies a method.
+var deniedBy = map[string]string{"CreateWriteStream": storm.CreateOpenStream, "FlushRows": storm.CreateFlush}
+
 // denies reports whether a call on a table is denied because the table is fresh.
 func (w *windows) denies(t *store.Table, method string, d profile.Denials, now time.Time) bool {
+	if _, _, on := w.storms.On(deniedBy[method], t.Instance()); on {
+		return true
+	}
 	if d == (profile.Denials{}) || passed(t.Infos()[0].Created, d.Within, now) {
 		return false
 	}
@@ -104,8 +115,11 @@ func (w *windows) denies(t *store.Table, method string, d profile.Denials, now t
 	return left > 0
 }
 
-// staleFor is how long a connection that is opened now holds a stale count of a stream's rows.
-func (w *windows) staleFor() time.Duration {
+// staleFor is how long a connection that is opened now to a stream of t holds a stale count of its rows.
+func (w *windows) staleFor(t *store.Table, now time.Time) time.Duration {
+	if _, until, on := w.storms.On(storm.ReconnectOffset, t.Instance()); on {
+		return until.Sub(now)
+	}
 	if w.profile.ReconnectOffset == (profile.Window{}) {
 		return 0
 	}
@@ -127,11 +141,14 @@ func (w *windows) known(t *store.Table, opened int64, now time.Time) *store.Info
 	known := infos[0]
 	for _, info := range infos[1:] {
 		d := w.of(t, info)
-		wait := d.fresh
+		wait, held := d.fresh, storm.NewConnection
 		if opened < info.Version {
-			wait = d.open
+			wait, held = d.open, storm.OpenConnection
 		}
 		if !passed(info.Modified, wait, now) {
+			break
+		}
+		if from, _, on := w.storms.On(held, t.Instance()); on && !passed(info.Modified, wait, from) || on && !info.Modified.Before(from) {
 			break
 		}
 		known = info
