@@ -57,7 +57,7 @@ func TestStorageHTTP(t *testing.T) {
 		}
 	})
 	t.Run("what is not there is refused by name", func(t *testing.T) {
-		for _, c := range [][2]string{{"GET", "/storage/v1/b/lake/iam"}, {"PUT", "/storage/v1/b/lake/o/simple"}, {"GET", "/storage/v1/b/lake/o?softDeleted=true"},
+		for _, c := range [][2]string{{"GET", "/storage/v1/b/lake/iam"}, {"POST", "/storage/v1/b/lake/o/simple/moveTo/o/x"}, {"GET", "/storage/v1/b/lake/o?softDeleted=true"},
 			{"GET", "/storage/v1/b/lake/o?matchGlob=x"}, {"PUT", "/lake/simple"}, {"GET", "/lake"}} {
 			if code, text := ask(c[0], c[1], "", ""); code != 501 || !strings.Contains(text, "local Cloud Storage") {
 				t.Errorf("%s %s: %d %s, want 501", c[0], c[1], code, text)

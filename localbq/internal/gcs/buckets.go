@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/base64"
 	"encoding/json"
+	"maps"
 	"sort"
 	"strconv"
 	"strings"
@@ -35,8 +36,22 @@ func (s *Server) insertBucket(c *call) (answer, error) {
 	if err := c.body(&raw); err != nil {
 		return nil, err
 	}
-	if err := onlyKeys(raw, "bucket", bucketKeys); err != nil {
+	in, err := readBucket(raw)
+	if err != nil {
 		return nil, err
+	}
+	in.Project = project
+	b, err := s.Objects.InsertBucket(in)
+	if err != nil {
+		return nil, err
+	}
+	return resource{c.bucketResource(&b)}, nil
+}
+
+// readBucket makes sense of a bucket resource.
+func readBucket(raw map[string]json.RawMessage) (b objects.Bucket, err error) {
+	if err := onlyKeys(raw, "bucket", bucketKeys); err != nil {
+		return b, err
 	}
 	var in struct {
 		Name         string            `json:"name"`
@@ -50,23 +65,86 @@ func (s *Server) insertBucket(c *call) (answer, error) {
 		} `json:"versioning"`
 	}
 	if err := remarshal(raw, &in); err != nil {
-		return nil, err
+		return b, err
 	}
 	if in.Versioning.Enabled {
-		return nil, refusal.New(refusal.NotImplemented, "local Cloud Storage does not implement field versioning.enabled of bucket")
+		return b, refusal.New(refusal.NotImplemented, "local Cloud Storage does not implement field versioning.enabled of bucket")
 	}
 	ages, err := in.Lifecycle.ages()
+	return objects.Bucket{
+		Name: in.Name, Location: in.Location, StorageClass: in.StorageClass, Labels: in.Labels, DeleteAges: ages, Access: in.Access,
+	}, err
+}
+
+// patchBucket changes what the request names; null removes it, and within labels one of them.
+func (s *Server) patchBucket(c *call) (answer, error) {
+	return s.changeBucket(c, func(b *objects.Bucket, raw map[string]json.RawMessage, in objects.Bucket) error {
+		if raw["labels"] != nil {
+			var err error
+			if in.Labels, err = patchTexts(b.Labels, raw["labels"]); err != nil {
+				return refusal.New(refusal.Invalid, "Invalid argument: labels: %v", err)
+			}
+		}
+		for key, set := range map[string]func(){
+			"labels": func() { b.Labels = in.Labels }, "storageClass": func() { b.StorageClass = in.StorageClass },
+			"lifecycle": func() { b.DeleteAges = in.DeleteAges }, "iamConfiguration": func() { b.Access = in.Access },
+		} {
+			if raw[key] != nil {
+				set()
+			}
+		}
+		return nil
+	})
+}
+
+// updateBucket replaces all that can change.
+func (s *Server) updateBucket(c *call) (answer, error) {
+	return s.changeBucket(c, func(b *objects.Bucket, _ map[string]json.RawMessage, in objects.Bucket) error {
+		b.Labels, b.StorageClass, b.DeleteAges, b.Access = in.Labels, in.StorageClass, in.DeleteAges, in.Access
+		return nil
+	})
+}
+
+func (s *Server) changeBucket(c *call, change func(b *objects.Bucket, raw map[string]json.RawMessage, in objects.Bucket) error) (answer, error) {
+	conditions, err := c.conditions("if")
 	if err != nil {
 		return nil, err
 	}
-	b, err := s.Objects.InsertBucket(objects.Bucket{
-		Name: in.Name, Project: project, Location: in.Location, StorageClass: in.StorageClass, Labels: in.Labels,
-		DeleteAges: ages, Access: in.Access,
+	var raw map[string]json.RawMessage
+	if err := c.body(&raw); err != nil {
+		return nil, err
+	}
+	in, err := readBucket(withoutNulls(raw, "labels"))
+	if err != nil {
+		return nil, err
+	}
+	b, err := s.Objects.PatchBucket(c.bucket, conditions, func(b *objects.Bucket) error {
+		switch {
+		case in.Name != "" && in.Name != b.Name:
+			return refusal.New(refusal.Invalid, "Value '%s' in content does not agree with value '%s' in the path", in.Name, b.Name)
+		case in.Location != "" && !strings.EqualFold(in.Location, b.Location):
+			return refusal.New(refusal.Invalid, "The location of a bucket cannot be changed: %s is in %s", b.Name, b.Location)
+		}
+		return change(b, raw, in)
 	})
 	if err != nil {
 		return nil, err
 	}
 	return resource{c.bucketResource(&b)}, nil
+}
+
+// withoutNulls is an object with the nulls of a member of it left out, which stand for what is to be removed.
+func withoutNulls(raw map[string]json.RawMessage, member string) map[string]json.RawMessage {
+	var inner map[string]json.RawMessage
+	if json.Unmarshal(raw[member], &inner) != nil {
+		return raw
+	}
+	maps.DeleteFunc(inner, func(_ string, value json.RawMessage) bool { return string(value) == "null" })
+	out := maps.Clone(raw)
+	if text, err := json.Marshal(inner); err == nil {
+		out[member] = text
+	}
+	return out
 }
 
 // ages are the rules that delete by age; any other is refused by name.

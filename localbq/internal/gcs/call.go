@@ -132,8 +132,14 @@ func (c *call) conditions(prefix string) (out objects.Conditions, err error) {
 			return out, err
 		}
 	}
+	if prefix == "if" {
+		out.Also = c.tags()
+	}
 	return out, nil
 }
+
+// tagged are the methods that heed If-Match and If-None-Match.
+var tagged = fields("buckets.get buckets.patch buckets.update buckets.delete objects.get objects.patch objects.update objects.delete gcs.download")
 
 // everywhere are parameters that every method takes, and that change no result here.
 var everywhere = fields("alt fields key quotaUser userIp prettyPrint oauth_token access_token callback userProject projection " +
@@ -150,11 +156,15 @@ var parameters = map[string]map[string]bool{
 	"buckets.insert": fields("project"),
 	"buckets.get":    fields("ifMetagenerationMatch ifMetagenerationNotMatch"),
 	"buckets.delete": fields("ifMetagenerationMatch ifMetagenerationNotMatch"),
+	"buckets.patch":  fields("ifMetagenerationMatch ifMetagenerationNotMatch"),
+	"buckets.update": fields("ifMetagenerationMatch ifMetagenerationNotMatch"),
 	"objects.list":   fields("prefix delimiter startOffset endOffset maxResults pageToken versions"),
 	"objects.get":    fields("generation" + ifMatches),
 	"gcs.download":   fields("generation" + ifMatches),
 	"objects.delete": fields("generation" + ifMatches),
 	"objects.patch":  fields("generation" + ifMatches),
+	"objects.update": fields("generation" + ifMatches),
+	"objects.copy":   fields("sourceGeneration" + ifMatches + ifSourceMatches),
 	// Bytes are moved at once, so a bound on how many are has nothing to bound.
 	"objects.rewrite":   fields("sourceGeneration maxBytesRewrittenPerCall" + ifMatches + ifSourceMatches),
 	"objects.compose":   fields("ifGenerationMatch ifMetagenerationMatch"),
@@ -187,9 +197,8 @@ func (c *call) known() error {
 			return c.unsupported("header " + name)
 		}
 	}
-	read := c.method == "objects.get" || c.method == "gcs.download"
 	for _, name := range []string{"If-Match", "If-None-Match"} {
-		if c.r.Header.Get(name) != "" && !read {
+		if c.r.Header.Get(name) != "" && !tagged[c.method] {
 			return c.unsupported("header " + name)
 		}
 	}

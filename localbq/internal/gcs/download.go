@@ -70,9 +70,6 @@ func (c *call) headerConditions(out *objects.Conditions) error {
 // media decides what of an object is sent, and how.
 func (c *call) media(r *objects.Reader) (*media, error) {
 	o := r.Object()
-	if err := c.tags(&o); err != nil {
-		return nil, err
-	}
 	a := &media{reader: r, size: o.Size}
 	if o.ContentEncoding == "gzip" && !strings.Contains(o.CacheControl, "no-transform") &&
 		!strings.Contains(c.r.Header.Get("Accept-Encoding"), "gzip") {

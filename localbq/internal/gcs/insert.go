@@ -78,7 +78,11 @@ func (s *Server) insertMedia(c *call) (answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.insert(c, in, c.r.Body, nil)
+	content, err := c.content()
+	if err != nil {
+		return nil, err
+	}
+	return s.insert(c, in, content, nil)
 }
 
 // insertMultipart makes an object of the second part of a request, with what the first one says of it.

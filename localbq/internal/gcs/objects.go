@@ -2,6 +2,7 @@ package gcs
 
 import (
 	"encoding/json"
+	"maps"
 	"strconv"
 
 	"github.com/millrace-dev/millrace/localbq/internal/objects"
@@ -14,26 +15,32 @@ func (s *Server) getObject(c *call) (answer, error) {
 		return nil, err
 	}
 	o, err := s.Objects.Get(c.bucket, c.object, generation, conditions)
-	if err == nil {
-		err = c.tags(&o)
-	}
 	if err != nil {
 		return nil, err
 	}
 	return resource{c.objectResource(&o)}, nil
 }
 
-// tags holds a read to If-Match and If-None-Match.
-func (c *call) tags(o *objects.Object) error {
-	tag := objectTag(o)
-	is := func(header string) bool { return header == "*" || header == tag || header == strconv.Quote(tag) }
-	if match := c.r.Header.Get("If-Match"); match != "" && !is(match) {
-		return &refusal.Error{Reason: refusal.ConditionNotMet, Location: "If-Match", Message: "Precondition Failed"}
+// tags are If-Match and If-None-Match as a condition; nil where there are none.
+func (c *call) tags() func(generation, metageneration int64) error {
+	match, none := c.r.Header.Get("If-Match"), c.r.Header.Get("If-None-Match")
+	if match == "" && none == "" {
+		return nil
 	}
-	if none := c.r.Header.Get("If-None-Match"); none != "" && is(none) {
-		return &refusal.Error{Reason: refusal.ConditionNotMet, Location: "ifNotMatch", Message: "Not Modified"}
+	return func(generation, metageneration int64) error {
+		tag := etag(metageneration) // of a bucket
+		if generation != 0 {
+			tag = etag(generation, metageneration)
+		}
+		is := func(header string) bool { return header == "*" || header == tag || header == strconv.Quote(tag) }
+		if match != "" && !is(match) {
+			return &refusal.Error{Reason: refusal.ConditionNotMet, Location: "If-Match", Message: "Precondition Failed"}
+		}
+		if none != "" && is(none) {
+			return &refusal.Error{Reason: refusal.ConditionNotMet, Location: "ifNotMatch", Message: "Not Modified"}
+		}
+		return nil
 	}
-	return nil
 }
 
 func (s *Server) deleteObject(c *call) (answer, error) {
@@ -81,7 +88,17 @@ func (s *Server) listObjects(c *call) (answer, error) {
 var patchable = fields("contentType contentEncoding contentDisposition contentLanguage cacheControl customTime metadata")
 
 // patchObject changes the attributes that are named; null removes one, and within metadata a key.
-func (s *Server) patchObject(c *call) (answer, error) {
+func (s *Server) patchObject(c *call) (answer, error) { return s.changeObject(c, patch) }
+
+// updateObject replaces all attributes that can change.
+func (s *Server) updateObject(c *call) (answer, error) {
+	return s.changeObject(c, func(a *objects.Attributes, raw map[string]json.RawMessage) error {
+		*a = objects.Attributes{StorageClass: a.StorageClass}
+		return patch(a, raw)
+	})
+}
+
+func (s *Server) changeObject(c *call, change func(*objects.Attributes, map[string]json.RawMessage) error) (answer, error) {
 	generation, conditions, err := c.target()
 	if err != nil {
 		return nil, err
@@ -93,7 +110,7 @@ func (s *Server) patchObject(c *call) (answer, error) {
 	if err := onlyKeys(raw, "object", objectKeys); err != nil {
 		return nil, err
 	}
-	o, err := s.Objects.Patch(c.bucket, c.object, generation, conditions, func(a *objects.Attributes) error { return patch(a, raw) })
+	o, err := s.Objects.Patch(c.bucket, c.object, generation, conditions, func(a *objects.Attributes) error { return change(a, raw) })
 	if err != nil {
 		return nil, err
 	}
@@ -124,22 +141,27 @@ func patchField(a *objects.Attributes, key string, value json.RawMessage) error 
 	if key == "customTime" {
 		return json.Unmarshal(value, &a.CustomTime)
 	}
+	metadata, err := patchTexts(a.Metadata, value)
+	if err == nil {
+		a.Metadata = metadata
+	}
+	return err
+}
+
+// patchTexts are texts by name with those changed that a patch names; null removes one, or all.
+func patchTexts(texts map[string]string, patch json.RawMessage) (map[string]string, error) {
 	var changes map[string]*string
-	if err := json.Unmarshal(value, &changes); err != nil {
-		return err
+	if err := json.Unmarshal(patch, &changes); err != nil || changes == nil {
+		return nil, err
 	}
-	if changes == nil {
-		a.Metadata = nil
-	}
+	out := map[string]string{}
+	maps.Copy(out, texts)
 	for name, text := range changes {
 		if text == nil {
-			delete(a.Metadata, name)
-			continue
+			delete(out, name)
+		} else {
+			out[name] = *text
 		}
-		if a.Metadata == nil {
-			a.Metadata = map[string]string{}
-		}
-		a.Metadata[name] = *text
 	}
-	return nil
+	return out, nil
 }

@@ -10,6 +10,27 @@ import (
 
 // rewrite copies an object. It is done when it is answered, whatever the size.
 func (s *Server) rewrite(c *call) (answer, error) {
+	o, err := s.duplicate(c)
+	if err != nil {
+		return nil, err
+	}
+	size := strconv.FormatInt(o.Size, 10)
+	return resource{map[string]any{
+		"kind": "storage#rewriteResponse", "totalBytesRewritten": size, "objectSize": size, "done": true,
+		"resource": c.objectResource(o),
+	}}, nil
+}
+
+// copyObject is rewrite with the object itself for an answer.
+func (s *Server) copyObject(c *call) (answer, error) {
+	o, err := s.duplicate(c)
+	if err != nil {
+		return nil, err
+	}
+	return resource{c.objectResource(o)}, nil
+}
+
+func (s *Server) duplicate(c *call) (*objects.Object, error) {
 	generation, err := c.generation("sourceGeneration")
 	if err != nil {
 		return nil, err
@@ -36,14 +57,7 @@ func (s *Server) rewrite(c *call) (answer, error) {
 	}
 	o, err := s.Objects.Copy(objects.Source{Bucket: c.bucket, Name: c.object, Generation: generation, Conditions: ofSource},
 		objects.Object{Bucket: c.toBucket, Name: c.toObject, Attributes: w.attributes()}, conditions, declared)
-	if err != nil {
-		return nil, err
-	}
-	size := strconv.FormatInt(o.Size, 10)
-	return resource{map[string]any{
-		"kind": "storage#rewriteResponse", "totalBytesRewritten": size, "objectSize": size, "done": true,
-		"resource": c.objectResource(&o),
-	}}, nil
+	return &o, err
 }
 
 // compose joins objects of the bucket.

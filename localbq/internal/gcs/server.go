@@ -102,18 +102,21 @@ func (s *Server) jsonRoute(c *call, path string) (handler, error) {
 	case n == 1:
 		return c.pick(verbs{"GET": {"buckets.list", s.listBuckets}, "POST": {"buckets.insert", s.insertBucket}})
 	case n == 2:
-		return c.pick(verbs{"GET": {"buckets.get", s.getBucket}, "DELETE": {"buckets.delete", s.deleteBucket}})
+		return c.pick(verbs{"GET": {"buckets.get", s.getBucket}, "DELETE": {"buckets.delete", s.deleteBucket},
+			"PATCH": {"buckets.patch", s.patchBucket}, "PUT": {"buckets.update", s.updateBucket}})
 	case n == 3:
 		return c.pick(verbs{"GET": {"objects.list", s.listObjects}})
 	case n == 4 && c.param("alt") == "media":
 		return c.pick(verbs{"GET": {"gcs.download", s.download}})
 	case n == 4:
 		return c.pick(verbs{"GET": {"objects.get", s.getObject}, "DELETE": {"objects.delete", s.deleteObject},
-			"PATCH": {"objects.patch", s.patchObject}})
+			"PATCH": {"objects.patch", s.patchObject}, "PUT": {"objects.update", s.updateObject}})
 	case n == 5 && parts[4] == "compose":
 		return c.pick(verbs{"POST": {"objects.compose", s.compose}})
-	case n == 9 && parts[4] == "rewriteTo" && parts[5] == "b" && parts[7] == "o":
-		c.toBucket, c.toObject = parts[6], parts[8]
+	case n == 9 && (parts[4] == "rewriteTo" || parts[4] == "copyTo") && parts[5] == "b" && parts[7] == "o":
+		if c.toBucket, c.toObject = parts[6], parts[8]; parts[4] == "copyTo" {
+			return c.pick(verbs{"POST": {"objects.copy", s.copyObject}})
+		}
 		return c.pick(verbs{"POST": {"objects.rewrite", s.rewrite}})
 	}
 	return nil, c.unknown(parts)

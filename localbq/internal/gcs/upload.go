@@ -110,6 +110,9 @@ func (s *Server) chunk(c *call) (answer, error) {
 			return nil, refusal.New(refusal.Invalid, "Invalid request. There were %d byte(s) in the request body. There should have been %d byte(s) (starting at offset %d and ending at offset %d) according to the Content-Range header.", n, in.Length, r.first, r.last)
 		}
 	}
+	if encoding := c.r.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
+		return nil, c.unsupported("header Content-Encoding: " + encoding) // which bytes Content-Range counts is not documented
+	}
 	if err := c.hashes(&in.Declared); err != nil {
 		return nil, err
 	}

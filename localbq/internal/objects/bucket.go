@@ -122,6 +122,39 @@ func (s *Store) Buckets(project, prefix string) []Bucket {
 	return out
 }
 
+// PatchBucket changes the attributes of a bucket that may change: storage class, labels, ages and access.
+func (s *Store) PatchBucket(name string, c Conditions, change func(*Bucket) error) (Bucket, error) {
+	patched, err := s.patchBucket(name, c, change)
+	if err == nil {
+		s.wake(s.now()) // what a new rule deletes may be there already
+	}
+	return patched, err
+}
+
+func (s *Store) patchBucket(name string, c Conditions, change func(*Bucket) error) (Bucket, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b, err := s.bucket(name)
+	if err == nil {
+		err = c.compare(true, 0, b.Metageneration)
+	}
+	if err != nil {
+		return Bucket{}, err
+	}
+	next := b.clone()
+	if err := change(&next); err != nil {
+		return Bucket{}, err
+	}
+	next.StorageClass = cmp.Or(next.StorageClass, "STANDARD")
+	next.Metageneration++
+	next.Updated = s.now()
+	if err := s.medium.saveBucket(&next); err != nil {
+		return Bucket{}, err
+	}
+	b.Bucket = next
+	return next.clone(), nil
+}
+
 // DeleteBucket removes an empty bucket.
 func (s *Store) DeleteBucket(name string, c Conditions) error {
 	s.mu.Lock()

@@ -8,6 +8,8 @@ type Conditions struct {
 	Generation, NotGeneration *int64
 	// Metageneration and NotMetageneration are the same for the version of the attributes.
 	Metageneration, NotMetageneration *int64
+	// Also, if not nil, is asked in addition about what is there. An upload cannot keep it.
+	Also func(generation, metageneration int64) error `json:"-"`
 }
 
 // check holds conditions to what is there; nil is no object. Equal numbers in a condition that excludes them are notModified,
@@ -30,6 +32,8 @@ func (c Conditions) compare(there bool, generation, metageneration int64) error 
 		return unmet("ifGenerationNotMatch")
 	case c.NotMetageneration != nil && there && *c.NotMetageneration == metageneration:
 		return unmet("ifMetagenerationNotMatch")
+	case c.Also != nil:
+		return c.Also(generation, metageneration)
 	}
 	return nil
 }
