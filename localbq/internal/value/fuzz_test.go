@@ -17,7 +17,7 @@ func FuzzText(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		hostile.Proportional(t, len(s), 256, 1<<20, func() {
+		hostile.Proportional(t, len(s), 256, 4<<20, func() {
 			_, _ = Date(s)
 			_, _ = Time(s)
 			_, _ = DateTime(s)

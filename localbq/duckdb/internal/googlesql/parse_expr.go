@@ -20,7 +20,7 @@ func (p *parser) binary(operand func() (Expr, error), ops ...string) (Expr, erro
 	if err != nil {
 		return nil, err
 	}
-	for {
+	for n := 0; ; {
 		t := p.peek()
 		op := ""
 		for _, o := range ops {
@@ -30,6 +30,9 @@ func (p *parser) binary(operand func() (Expr, error), ops ...string) (Expr, erro
 		}
 		if op == "" {
 			return x, nil
+		}
+		if err := p.another(&n); err != nil {
+			return nil, err
 		}
 		p.next()
 		y, err := operand()
@@ -60,10 +63,13 @@ func (p *parser) comparison() (Expr, error) {
 	if err != nil {
 		return nil, err
 	}
-	for {
+	for n := 0; ; {
 		y, err := p.comparisonOf(x)
 		if err != nil || y == nil {
 			return x, err
+		}
+		if err := p.another(&n); err != nil {
+			return nil, err
 		}
 		x = y
 	}
@@ -192,8 +198,13 @@ func (p *parser) postfix() (Expr, error) {
 	if err != nil {
 		return nil, err
 	}
-	for {
+	for n := 0; ; {
 		t := p.peek()
+		if t.is(".") || t.is("[") {
+			if err := p.another(&n); err != nil {
+				return nil, err
+			}
+		}
 		switch {
 		case t.is(".") && !p.ahead(1).is("*"):
 			p.next()

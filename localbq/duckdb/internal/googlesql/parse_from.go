@@ -8,10 +8,13 @@ func (p *parser) from() (From, error) {
 	if err != nil {
 		return nil, err
 	}
-	for {
+	for n := 0; ; {
 		join, ok, err := p.joinKind()
 		if err != nil || !ok {
 			return left, err
+		}
+		if err := p.another(&n); err != nil {
+			return nil, err
 		}
 		join.Left = left
 		if join.Right, err = p.fromItem(); err != nil {
@@ -131,17 +134,28 @@ func (p *parser) holdsQuery(n int) bool {
 
 // closing is how far ahead the parenthesis that closes the one n tokens ahead is; beyond the end where none does.
 func (p *parser) closing(n int) int {
-	for depth := 0; p.at+n < len(p.tokens); n++ {
-		switch t := p.ahead(n); {
+	if p.closers == nil {
+		p.closers = closers(p.tokens)
+	}
+	return p.closers[p.at+n] - p.at
+}
+
+// closers are, by the place of a parenthesis, the place of the one that closes it: found for all at once, because those that are
+// nested are asked for again and again.
+func closers(tokens []token) []int {
+	out := make([]int, len(tokens))
+	var open []int
+	for i, t := range tokens {
+		out[i] = len(tokens)
+		switch {
 		case t.is("("):
-			depth++
-		case t.is(")"):
-			if depth--; depth == 0 {
-				return n
-			}
+			open = append(open, i)
+		case t.is(")") && len(open) > 0:
+			out[open[len(open)-1]] = i
+			open = open[:len(open)-1]
 		}
 	}
-	return n
+	return out
 }
 
 func (p *parser) derived() (From, error) {

@@ -55,7 +55,7 @@ func (p *parser) setOperations() (Body, error) {
 		return nil, err
 	}
 	var first *SetOperation
-	for {
+	for n := 0; ; {
 		op := &SetOperation{Pos: p.peek().pos, Left: left}
 		switch {
 		case p.accept("UNION"):
@@ -66,6 +66,9 @@ func (p *parser) setOperations() (Body, error) {
 			op.Op = "EXCEPT"
 		default:
 			return left, nil
+		}
+		if err := p.another(&n); err != nil {
+			return nil, err
 		}
 		if err := p.setQuantifier(op); err != nil {
 			return nil, err

@@ -45,6 +45,7 @@ type parser struct {
 	at      int
 	params  int // ? seen so far
 	nesting int
+	closers []int // see closing
 }
 
 func newParser(source string) (*parser, error) {
@@ -130,6 +131,17 @@ func (p *parser) enter() error {
 }
 
 func (p *parser) leave() { p.nesting-- }
+
+// maxRow bounds what stands side by side and is one tree all the same: a + b + c is (a + b) + c. Much more is more than DuckDB takes.
+const maxRow = 4000
+
+// another counts what has been read of a row.
+func (p *parser) another(n *int) error {
+	if *n++; *n >= maxRow {
+		return p.peek().pos.Unsupported("more than %d operators, joins or set operations in a row", maxRow)
+	}
+	return nil
+}
 
 // name reads an identifier.
 func (p *parser) name() (Name, error) {
