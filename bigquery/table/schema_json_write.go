@@ -46,6 +46,19 @@ func (s *Schema) JSON() []byte {
 	return b.Bytes()
 }
 
+// SchemaKey is the metadata key under which Avro, Arrow and Parquet schemas that are made of a table's carry it, as
+// CompactJSON, for what the format has no place for.
+const SchemaKey = "bigquery.schema"
+
+// CompactJSON is JSON on one line.
+func (s *Schema) CompactJSON() []byte {
+	var b bytes.Buffer
+	if err := json.Compact(&b, s.JSON()); err != nil {
+		panic(err) // JSON is JSON
+	}
+	return b.Bytes()
+}
+
 func jsonFields(fields []Field) []jsonField {
 	if len(fields) == 0 {
 		return nil

@@ -186,3 +186,33 @@ func encodeValue(out []byte, f *table.Field, v row.Value) []byte {
 
 // Diff says where the values of two rows differ first, "" when they mean the same.
 func Diff(s *table.Schema, want, got []row.Value) string { return difference(want, got, s.Fields, "") }
+
+// Attributed draws schemas as Schemas does, with attributes that have nothing to do with how values are written.
+func Attributed(types []table.Type, depth int) *rapid.Generator[*table.Schema] {
+	return rapid.Custom(func(t *rapid.T) *table.Schema {
+		s := Schemas(types, depth).Draw(t, "plain")
+		attribute(t, s.Fields)
+		return s
+	})
+}
+
+func attribute(t *rapid.T, fields []table.Field) {
+	for i := range fields {
+		f := &fields[i]
+		f.Description = rapid.SampledFrom([]string{"", "what it is", "\"quoted\"\n`back` \\ */ <é>"}).Draw(t, "description")
+		f.Default = rapid.SampledFrom([]string{"", "NULL", "'a\"b'"}).Draw(t, "default")
+		f.PolicyTags = rapid.SampledFrom([][]string{nil, {"projects/p/locations/us/taxonomies/1/policyTags/2"}, {"a", "b"}}).Draw(t, "tags")
+		switch f.Type {
+		case table.String:
+			f.MaxLength = rapid.Int64Range(0, 9).Draw(t, "length")
+			f.Collation = rapid.SampledFrom([]string{"", "und:ci"}).Draw(t, "collation")
+		case table.Bytes:
+			f.MaxLength = rapid.Int64Range(0, 9).Draw(t, "length")
+		case table.Numeric, table.BigNumeric:
+			f.RoundingMode = rapid.SampledFrom([]string{"", "ROUND_HALF_EVEN", "ROUND_HALF_AWAY_FROM_ZERO"}).Draw(t, "rounding")
+		case table.Timestamp:
+			f.TimestampPrecision = rapid.SampledFrom([]int64{0, 6, 12}).Draw(t, "precision")
+		}
+		attribute(t, f.Fields)
+	}
+}
