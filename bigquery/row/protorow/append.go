@@ -148,6 +148,8 @@ func (s *scratch) value(buf []byte, c *column, num uint64, data []byte) ([]byte,
 		return row.EndLength(buf, start), nil
 	case opJSON:
 		return c.print.append(buf, data)
+	case opStructJSON, opValueJSON, opListJSON:
+		return s.json(buf, c.op, data)
 	case opTimestamp, opDuration, opFieldMask, opWrapper:
 		return s.wellKnown(buf, c, data)
 	}

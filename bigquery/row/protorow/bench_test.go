@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/descriptorpb"
 	"google.golang.org/protobuf/types/dynamicpb"
+	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/millrace-dev/millrace/bigquery/row/protorow"
@@ -90,4 +91,22 @@ func dynamicRow(b *testing.B, d *descriptorpb.DescriptorProto) func([]byte, *tes
 		})
 		return proto.MarshalOptions{}.MarshalAppend(buf, m)
 	}
+}
+
+// BenchmarkStruct makes rows of a JSON column of five members, of which one is an object.
+func BenchmarkStruct(b *testing.B) {
+	payload, err := structpb.NewStruct(map[string]any{"user": "ada.lovelace@example.com", "count": 12.5, "ok": true, "none": nil,
+		"where": map[string]any{"path": "/orders/17", "status": 200}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	wire, err := proto.Marshal(&testpb.Modern{WStruct: payload})
+	if err != nil {
+		b.Fatal(err)
+	}
+	rows, err := protorow.Wire((&testpb.Modern{}).ProtoReflect().Descriptor(), func(rec []byte) []byte { return rec }, protorow.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	run(b, func(buf []byte) ([]byte, error) { return rows.AppendRow(buf, table.Destination{}, wire) })
 }

@@ -190,6 +190,9 @@ func (c *compiler) messageColumn(col *column, f *table.Field, sample protoreflec
 				md.FullName(), bad.FullName()), "messages that have a JSON form"))
 			return
 		}
+		if col.op, col.members = structOp(md); col.op != opJSON {
+			return
+		}
 		col.print = &printer{kind: printable(sample.Type()), resolver: c.resolver}
 		return
 	}

@@ -20,18 +20,8 @@ type entry struct {
 // entryList appends the entries of a map, sorted by key. Of two with one key the last counts.
 func (s *scratch) entryList(buf []byte, c *column, data []byte) ([]byte, *row.Error) {
 	base := len(s.entries)
-	for len(data) > 0 {
-		number, typ, n := tag(data)
-		_, content, size := value(data[n:], number, typ)
-		data = data[n+size:]
-		if number != uint64(c.number) || typ != c.wire {
-			continue
-		}
-		e, err := s.entry(c.members, content)
-		if err != nil {
-			return buf, malformed(err)
-		}
-		s.entries = append(s.entries, e)
+	if err := s.collectEntries(c, c.members, data); err != nil {
+		return buf, malformed(err)
 	}
 	slices.SortStableFunc(s.entries[base:], c.compare)
 	index := 0
@@ -51,6 +41,24 @@ func (s *scratch) entryList(buf []byte, c *column, data []byte) ([]byte, *row.Er
 	clear(s.entries[base:])
 	s.entries = s.entries[:base]
 	return buf, nil
+}
+
+// collectEntries appends the entries of a map, which are somewhere in data.
+func (s *scratch) collectEntries(c *column, members *message, data []byte) error {
+	for len(data) > 0 {
+		number, typ, n := tag(data)
+		_, content, size := value(data[n:], number, typ)
+		data = data[n+size:]
+		if number != uint64(c.number) || typ != c.wire {
+			continue
+		}
+		e, err := s.entry(members, content)
+		if err != nil {
+			return err
+		}
+		s.entries = append(s.entries, e)
+	}
+	return nil
 }
 
 // entry reads the key of an entry.

@@ -60,7 +60,11 @@ const (
 	opDuration
 	opFieldMask
 	opWrapper
-	opJSON // printed
+	opJSON // any other message that is printed
+	opStructJSON
+	opValueJSON
+	opListJSON
+	opNull // of a Value
 )
 
 // column finds the column of a field, -1 when there is none.

@@ -24,7 +24,7 @@ var nothing = new(protoregistry.Types)
 func (p *printer) append(buf, data []byte) ([]byte, *row.Error) {
 	m := p.kind.New().Interface()
 	if !read(data, m) {
-		return buf, unprintable("it is no message of its type, or has text that is not valid UTF-8")
+		return buf, unprintable(whyNoMessage)
 	}
 	find := finder{AnyResolver: p.resolver}
 	if p.resolver == nil {
@@ -35,12 +35,17 @@ func (p *printer) append(buf, data []byte) ([]byte, *row.Error) {
 	case err != nil && find.missing != "":
 		return buf, unprintable("it holds a google.protobuf.Any of " + find.missing + ": expected a type that the AnyResolver finds")
 	case err != nil:
-		return buf, unprintable("JSON knows no NaN in a google.protobuf.Value, no Value of no kind, and no Timestamp, Duration " +
-			"or FieldMask outside of its bounds")
+		return buf, unprintable(whyNoForm)
 	}
 	buf, start := row.BeginLength(buf)
 	return row.EndLength(appendCompact(buf, text), start), nil
 }
+
+// What the errors of printing say.
+const (
+	whyNoMessage = "it is no message of its type, or has text that is not valid UTF-8"
+	whyNoForm    = "JSON knows no NaN in a google.protobuf.Value, no Value of no kind, and no Timestamp, Duration or FieldMask outside of its bounds"
+)
 
 // read fills m, and answers false where data is no message of its type. The library panics when it reads into a
 // dynamic message an entry of a map whose key is there twice, the second time with another wire type (protobuf-go 1.36.12),

@@ -112,11 +112,21 @@ var printedSpecially = func() map[protoreflect.FullName]protoreflect.MessageType
 
 // alwaysJSON says whether a message becomes a JSON column without being marked.
 func alwaysJSON(md protoreflect.MessageDescriptor) bool {
+	o, _ := structOp(md)
+	return o != opJSON && misshapen(md) == nil
+}
+
+// structOp is how a printed message is printed, and its plan: the messages of struct.proto have ones of their own.
+func structOp(md protoreflect.MessageDescriptor) (op, *message) {
 	switch md.FullName() {
-	case "google.protobuf.Struct", "google.protobuf.Value", "google.protobuf.ListValue":
-		return misshapen(md) == nil
+	case "google.protobuf.Struct":
+		return opStructJSON, structPlan
+	case "google.protobuf.Value":
+		return opValueJSON, valuePlan
+	case "google.protobuf.ListValue":
+		return opListJSON, listPlan
 	}
-	return false
+	return opJSON, nil
 }
 
 // misshapen finds a message, among md and what it holds, that has the name of one of protobuf's own with a special JSON
