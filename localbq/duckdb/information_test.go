@@ -26,7 +26,36 @@ func TestInformationSchema(t *testing.T) {
 	if got := s.rowsOf(count); got != `[("2")]` {
 		t.Errorf("after DROP: %s", got)
 	}
-	if got := s.run("SELECT * FROM d.INFORMATION_SCHEMA.PARTITIONS"); got != "Not supported by local BigQuery: INFORMATION_SCHEMA.PARTITIONS at [1:15]" {
+	if got := s.run("SELECT * FROM d.INFORMATION_SCHEMA.ROUTINES"); got != "Not supported by local BigQuery: INFORMATION_SCHEMA.ROUTINES at [1:15]" {
 		t.Error(got)
 	}
+}
+
+func TestInformationOfRegions(t *testing.T) {
+	s := start(t)
+	s.must("CREATE SCHEMA d OPTIONS (description = 'it\\'s \"d\"', default_table_expiration_days = 1.5, labels = [('k', 'v')])", "CREATE SCHEMA e OPTIONS (location = 'EU')",
+		"CREATE TABLE d.t (day DATE, r STRUCT<a INT64, b ARRAY<STRUCT<c STRING(3)>>>) PARTITION BY day",
+		"INSERT d.t (day) VALUES ('2026-01-01'), ('2026-01-01'), ('2026-02-01'), (NULL)", "CREATE TABLE d.p AS SELECT 1 AS n", "CREATE VIEW d.v AS SELECT 1 AS n",
+		"CREATE TABLE d.i (n INT64) PARTITION BY _PARTITIONDATE", "INSERT d.i (n) VALUES (1)")
+	s.insert("bad", "", "SELECT 1 / 0", "ann")
+	for sql, want := range map[string]string{
+		"SELECT catalog_name, schema_name, location, ddl FROM INFORMATION_SCHEMA.SCHEMATA ORDER BY 2":                                       `[("p","d","US",null)]`,
+		"SELECT schema_name, location FROM `region-eu`.INFORMATION_SCHEMA.SCHEMATA":                                                         `[("e","EU")]`,
+		"SELECT schema_name FROM `p`.`region-EU`.INFORMATION_SCHEMA.SCHEMATA":                                                               `[("e")]`,
+		"SELECT schema_name FROM other.INFORMATION_SCHEMA.SCHEMATA":                                                                         "null",
+		"SELECT option_name, option_type, option_value FROM region-us.INFORMATION_SCHEMA.SCHEMATA_OPTIONS ORDER BY 1":                       `[("default_table_expiration_days","FLOAT64","1.5"),("description","STRING","\"it's \\\"d\\\"\""),("labels","ARRAY<STRUCT<STRING, STRING>>","[STRUCT(\"k\", \"v\")]")]`,
+		"SELECT table_name, partition_id, total_rows, IF(table_name = 't', NULL, total_logical_bytes), storage_tier FROM d.INFORMATION_SCHEMA.PARTITIONS ORDER BY 1, 2": `[("i","20260101","1","8","ACTIVE"),("p",null,"1","8","ACTIVE"),("t","20260101","2",null,"ACTIVE"),("t","20260201","1",null,"ACTIVE"),("t","__NULL__","1",null,"ACTIVE")]`,
+		"SELECT column_name, field_path, data_type FROM d.INFORMATION_SCHEMA.COLUMN_FIELD_PATHS WHERE table_name = 't' ORDER BY 2":          `[("day","day","DATE"),("r","r","STRUCT<a INT64, b ARRAY<STRUCT<c STRING(3)>>>"),("r","r.a","INT64"),("r","r.b","ARRAY<STRUCT<c STRING(3)>>"),("r","r.b.c","STRING(3)")]`,
+		"SELECT user_email, job_type, statement_type, state, error_result.reason, error_result.message, end_time >= start_time, start_time >= creation_time, cache_hit, total_slot_ms FROM `region-us`.INFORMATION_SCHEMA.JOBS WHERE job_id = 'bad'": `[("ann","QUERY",null,"DONE","invalidQuery","division by zero: 1 / 0","true","true","false",null)]`,
+		"SELECT query, statement_type, dml_statistics.inserted_row_count, destination_table.table_id FROM `region-us`.INFORMATION_SCHEMA.JOBS_BY_PROJECT WHERE statement_type = 'INSERT' ORDER BY creation_time DESC LIMIT 1":                        `[("INSERT d.i (n) VALUES (1)","INSERT","1","i")]`,
+		"SELECT COUNT(*), COUNTIF(state = 'RUNNING') FROM `region-us`.INFORMATION_SCHEMA.JOBS_BY_USER WHERE user_email = 'ann'":                                                                                                                      `[("0","0")]`,
+	} {
+		if got := s.rowsOf(sql); got != want {
+			t.Errorf("%s\n got %s\nwant %s", sql, got, want)
+		}
+	}
+	if got := s.run("SELECT * FROM `region-eu`.INFORMATION_SCHEMA.JOBS, d.t"); got != "Not found: Dataset p:d was not found in location EU" {
+		t.Error(got)
+	}
+	s.must("SELECT * FROM `region-us`.INFORMATION_SCHEMA.JOBS")
 }

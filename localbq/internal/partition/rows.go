@@ -1,6 +1,8 @@
 package partition
 
 import (
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -156,4 +158,35 @@ func (l Layout) Split(t *store.Table, s *store.Snapshot) (batches []arrow.Record
 		}
 	}
 	return batches, ingested
+}
+
+// Share is what of a table is in one partition.
+type Share struct {
+	Key
+	Rows, Bytes int64 // bytes are logical
+}
+
+// Shares are the partitions that have rows, by id.
+func (l Layout) Shares(t *store.Table, s *store.Snapshot) []Share {
+	found := map[Key]*Share{}
+	for _, p := range s.Parts() {
+		for _, r := range l.runs(t, s.Info.Schema, p) {
+			share := found[r.key]
+			if share == nil {
+				share = &Share{Key: r.key}
+				found[r.key] = share
+			}
+			share.Rows += r.count
+			rows := p.Batch.NewSlice(r.first, r.first+r.count)
+			for i, f := range s.Info.Schema.Fields {
+				share.Bytes += store.LogicalBytes(f, rows.Column(i))
+			}
+		}
+	}
+	out := make([]Share, 0, len(found))
+	for _, share := range found {
+		out = append(out, *share)
+	}
+	slices.SortFunc(out, func(a, b Share) int { return strings.Compare(l.ID(a.Key), l.ID(b.Key)) })
+	return out
 }

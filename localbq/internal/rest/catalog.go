@@ -117,6 +117,8 @@ var errSeen = errors.New("the first table has been seen")
 func (f *firstTable) Table(_ context.Context, ref query.Ref, _ time.Time) (*query.Table, error) {
 	if d, err := f.server.Store.Dataset(store.TableRef(ref).DatasetRef()); err == nil {
 		f.location = d.Location
+	} else if location, ok := query.Region(ref.Dataset); ok {
+		f.location = normalLocation(location)
 	}
 	return nil, errSeen
 }

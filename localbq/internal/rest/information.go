@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -20,8 +21,19 @@ import (
 	"github.com/millrace-dev/millrace/localbq/internal/text"
 )
 
-// information is a view of a dataset's INFORMATION_SCHEMA.
+// information is a view of the INFORMATION_SCHEMA of a dataset or of a region.
 func (c *catalog) information(ref query.Ref, view string) (*query.Table, error) {
+	if made, ok := regionViews[view]; ok {
+		location, err := c.region(ref)
+		if err != nil {
+			return nil, err
+		}
+		rows, err := made.rows(c, ref.Project, location)
+		if err != nil {
+			return nil, err
+		}
+		return informationTable(ref, made.columns, rows), nil
+	}
 	made, ok := informationViews[view]
 	if !ok {
 		return nil, refusal.New(refusal.NotImplemented, "local BigQuery does not implement %s.%s", query.InformationSchema, view)
@@ -38,23 +50,45 @@ func (c *catalog) information(ref query.Ref, view string) (*query.Table, error) 
 	if err != nil {
 		return nil, err
 	}
-	b := array.NewRecordBuilder(memory.DefaultAllocator, made.columns.Arrow())
-	rows := int64(0)
+	var rows [][]any
 	for _, t := range tables {
-		for _, row := range made.rows(t.Info()) {
-			for i, v := range append([]any{ref.Project, ref.Dataset, t.Ref().Table}, row...) {
-				appendInformation(b.Field(i), v)
-			}
-			rows++
+		found := made.rows
+		if view == "PARTITIONS" {
+			found = func(*store.Info) [][]any { return c.partitionRows(t) }
+		}
+		for _, row := range found(t.Info()) {
+			rows = append(rows, append([]any{ref.Project, ref.Dataset, t.Ref().Table}, row...))
+		}
+	}
+	return informationTable(ref, made.columns, rows), nil
+}
+
+func informationTable(ref query.Ref, columns *schema.Schema, rows [][]any) *query.Table {
+	b := array.NewRecordBuilder(memory.DefaultAllocator, columns.Arrow())
+	for _, row := range rows {
+		for i, v := range row {
+			appendInformation(b.Field(i), v)
 		}
 	}
 	batch := b.NewRecordBatch()
-	return &query.Table{Ref: ref, Schema: made.columns, Rows: rows, Batches: func() ([]arrow.RecordBatch, error) {
-		if rows == 0 {
+	return &query.Table{Ref: ref, Schema: columns, Rows: batch.NumRows(), Batches: func() ([]arrow.RecordBatch, error) {
+		if batch.NumRows() == 0 {
 			return nil, nil
 		}
 		return []arrow.RecordBatch{batch}, nil
-	}}, nil
+	}}
+}
+
+// region is the location that a view of a region is about.
+func (c *catalog) region(ref query.Ref) (string, error) {
+	location, ok := query.Region(ref.Dataset)
+	if !ok {
+		return cmp.Or(c.location, "US"), nil
+	}
+	if c.location != "" && !strings.EqualFold(location, c.location) {
+		return "", refusal.New(refusal.NotFound, "Not found: Table %s was not found in location %s", ref, c.location)
+	}
+	return normalLocation(location), nil
 }
 
 // tableOption is a row of TABLE_OPTIONS: a table's option that has been set, with its value as SQL.
@@ -75,13 +109,18 @@ func optionsOf(d *schema.Definition) (out []tableOption) {
 		add(true, "max_staleness", "INTERVAL", string(text.AppendInterval(nil, int64(s.Months), int64(s.Days), s.Micros)))
 	}
 	if p := d.Partition; p != nil {
-		days := strconv.FormatFloat(float64(p.ExpirationMs)/float64(24*time.Hour.Milliseconds()), 'f', -1, 64)
-		if !strings.Contains(days, ".") {
-			days += ".0"
-		}
-		add(p.ExpirationMs != 0, "partition_expiration_days", "FLOAT64", days)
+		add(p.ExpirationMs != 0, "partition_expiration_days", "FLOAT64", days(p.ExpirationMs))
 	}
 	add(d.RequirePartitionFilter, "require_partition_filter", "BOOL", "true")
+	return out
+}
+
+// days is a time in milliseconds as a FLOAT64 of days.
+func days(ms int64) string {
+	out := strconv.FormatFloat(float64(ms)/float64(24*time.Hour.Milliseconds()), 'f', -1, 64)
+	if !strings.Contains(out, ".") {
+		out += ".0"
+	}
 	return out
 }
 

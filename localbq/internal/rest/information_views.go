@@ -39,6 +39,16 @@ var informationViews = map[string]informationView{
 	"COLUMNS": {informationColumns("column_name", "ordinal_position:INT64", "is_nullable", "data_type", "is_generated",
 		"generation_expression", "is_stored", "is_hidden", "is_updatable", "is_system_defined", "is_partitioning_column",
 		"clustering_ordinal_position:INT64", "collation_name", "column_default", "rounding_mode"), columnRows},
+	"COLUMN_FIELD_PATHS": {informationColumns("column_name", "field_path", "data_type", "description", "collation_name", "rounding_mode"), func(t *store.Info) (out [][]any) {
+		if t.Schema != nil {
+			for _, f := range t.Schema.Fields {
+				out = append(out, fieldPaths(f.Name, f.Name, f)...)
+			}
+		}
+		return out
+	}},
+	// The rows of PARTITIONS are those of partitionRows.
+	"PARTITIONS": {informationColumns("partition_id", "total_rows:INT64", "total_logical_bytes:INT64", "last_modified_time:TIMESTAMP", "storage_tier"), nil},
 	"VIEWS": {informationColumns("view_definition", "check_option", "use_standard_sql"), func(t *store.Info) [][]any {
 		if t.View == nil || t.View.Materialized {
 			return nil
@@ -69,8 +79,12 @@ var informationViews = map[string]informationView{
 
 // informationColumns are the columns of a view behind those that name the table: "name" of type STRING, or "name:TYPE".
 func informationColumns(names ...string) *schema.Schema {
+	return namedColumns(append([]string{"table_catalog", "table_schema", "table_name"}, names...)...)
+}
+
+func namedColumns(names ...string) *schema.Schema {
 	out := &schema.Schema{}
-	for _, n := range append([]string{"table_catalog", "table_schema", "table_name"}, names...) {
+	for _, n := range names {
 		f := &schema.Field{Name: n, Type: schema.String}
 		if name, kind, ok := strings.Cut(n, ":"); ok {
 			f.Name = name
@@ -87,12 +101,29 @@ func appendInformation(b array.Builder, v any) {
 		b.(*array.StringBuilder).Append(v)
 	case int64:
 		b.(*array.Int64Builder).Append(v)
+	case bool:
+		b.(*array.BooleanBuilder).Append(v)
 	case time.Time:
 		b.(*array.TimestampBuilder).Append(arrow.Timestamp(v.UnixMicro()))
+	case members:
+		group := b.(*array.StructBuilder)
+		group.Append(true)
+		for i, m := range v {
+			appendInformation(group.FieldBuilder(i), m)
+		}
+	case []any:
+		list := b.(*array.ListBuilder)
+		list.Append(true)
+		for _, e := range v {
+			appendInformation(list.ValueBuilder(), e)
+		}
 	default:
 		b.AppendNull()
 	}
 }
+
+// members is a STRUCT.
+type members []any
 
 func columnRows(t *store.Info) (out [][]any) {
 	if t.Schema == nil {

@@ -193,10 +193,13 @@ func (c *compiler) reference(t *googlesql.Table) (query.Ref, error) {
 	if slices.Contains(parts, "") {
 		return query.Ref{}, t.Pos.Errorf("Invalid table name: `%s`", strings.Join(parts, "."))
 	}
-	if parts, err := informationSchema(t, parts); err != nil {
+	if named, err := informationSchema(t, parts); err != nil {
 		return query.Ref{}, err
-	} else if parts != nil {
-		return c.complete(t, parts)
+	} else if named != nil {
+		if view := named[len(named)-1]; slices.Contains(query.RegionViews, strings.TrimPrefix(view, query.InformationSchema+".")) {
+			return c.regional(named[:len(named)-1], view), nil
+		}
+		return c.complete(t, named)
 	}
 	if strings.HasSuffix(parts[n-1], "*") {
 		return query.Ref{}, t.Pos.Unsupported("wildcard tables")
@@ -210,7 +213,7 @@ func informationSchema(t *googlesql.Table, parts []string) ([]string, error) {
 		if !strings.EqualFold(p, query.InformationSchema) {
 			continue
 		}
-		if i != len(parts)-2 || !slices.Contains(query.InformationViews, strings.ToUpper(parts[i+1])) {
+		if i != len(parts)-2 || !slices.Contains(slices.Concat(query.InformationViews, query.RegionViews), strings.ToUpper(parts[i+1])) {
 			return nil, t.Pos.Unsupported("%s", strings.ToUpper(strings.Join(parts[i:], ".")))
 		}
 		if t.AsOf != nil {
@@ -219,6 +222,20 @@ func informationSchema(t *googlesql.Table, parts []string) ([]string, error) {
 		return append(slices.Clone(parts[:i]), query.InformationSchema+"."+strings.ToUpper(parts[i+1])), nil
 	}
 	return nil, nil
+}
+
+// regional is a view of a project in a region, behind [project.][region].
+func (c *compiler) regional(before []string, view string) query.Ref {
+	out := query.Ref{Project: c.env.Project, Table: view}
+	if n := len(before); n > 0 {
+		if _, ok := query.Region(before[n-1]); ok {
+			out.Dataset, before = before[n-1], before[:n-1]
+		}
+	}
+	if len(before) > 0 {
+		out.Project = strings.Join(before, ".")
+	}
+	return out
 }
 
 // complete is the table that a path names, with what it leaves out from the environment.
