@@ -183,18 +183,14 @@ func (s *Server) createFrom(ref store.TableRef, r *query.Result, c *change, out 
 			return err
 		}
 	}
-	if old == nil {
-		if old, err = s.Store.CreateTable(ref, c.Definition); err != nil {
-			return err
-		}
-		if len(w.Batches) == 0 {
-			return nil
-		}
-		w.Definition, w.Info = nil, old.Info()
-	}
-	written, err := old.Write(w)
-	if err != nil && c.done == "CREATE" {
-		_ = s.Store.DeleteTable(ref) // the statement made it, and says why it has no rows
+	var written store.Written
+	switch {
+	case old != nil:
+		written, err = old.Write(w)
+	case len(w.Batches) > 0:
+		_, written, err = s.Store.MakeTable(ref, c.Definition, w)
+	default:
+		_, err = s.Store.CreateTable(ref, c.Definition)
 	}
 	out.version = written.After
 	return err

@@ -167,12 +167,12 @@ func (s *Server) makeResult(to target, d *schema.Definition, r *query.Result, ou
 	if err := to.place(nil, &rows); err != nil {
 		return err
 	}
-	t, err := s.Store.CreateTable(to.ref, d)
+	t, written, err := s.Store.MakeTable(to.ref, d, rows)
 	if err != nil {
 		return err
 	}
-	out.table, out.partition = t, to.partition
-	return s.writeResult(t, r, store.Rows{Ingested: rows.Ingested}, out)
+	out.table, out.partition, out.version = t, to.partition, written.After
+	return nil
 }
 
 // destination is the definition of a table that a query makes.

@@ -76,21 +76,27 @@ func (s *Store) DeleteDataset(ref DatasetRef, withTables bool) error {
 
 // CreateTable makes a table or a view. The caller hands the definition over.
 func (s *Store) CreateTable(ref TableRef, d *schema.Definition) (*Table, error) {
-	if err := checkTableID(ref.Table); err != nil {
+	if err := s.checkNew(ref, d); err != nil {
 		return nil, err
 	}
-	if err := s.checkDefinition(d); err != nil {
-		return nil, err
-	}
-	if s.options.AutoCreateDataset {
-		if err := s.ensureDataset(ref.DatasetRef()); err != nil {
-			return nil, err
-		}
-	}
-	d.Schema = d.Schema.Unidentified()
 	c := &createTable{ref: ref, definition: d}
 	_, err := s.commit(c)
 	return c.table, err
+}
+
+// checkNew refuses what cannot be a table, and makes the dataset if it may.
+func (s *Store) checkNew(ref TableRef, d *schema.Definition) error {
+	if err := checkTableID(ref.Table); err != nil {
+		return err
+	}
+	if err := s.checkDefinition(d); err != nil {
+		return err
+	}
+	d.Schema = d.Schema.Unidentified()
+	if s.options.AutoCreateDataset {
+		return s.ensureDataset(ref.DatasetRef())
+	}
+	return nil
 }
 
 func (s *Store) ensureDataset(ref DatasetRef) error {

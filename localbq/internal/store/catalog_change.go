@@ -139,10 +139,10 @@ func (c *createTable) prepare(s *Store, version int64) error {
 	return nil
 }
 
-func (c *createTable) append(buf []byte, version int64) []byte {
-	return catalogRecord{
-		Op: opPutTable, Version: version, Ref: &c.ref, Instance: version, Info: c.table.infos[0], Mode: c.table.mode,
-	}.append(buf)
+func (c *createTable) append(buf []byte, version int64) []byte { return c.record(version).append(buf) }
+
+func (c *createTable) record(version int64) catalogRecord {
+	return catalogRecord{Op: opPutTable, Version: version, Ref: &c.ref, Instance: version, Info: c.table.infos[0], Mode: c.table.mode}
 }
 
 func (c *createTable) publish(s *Store, _ int64) {

@@ -41,6 +41,7 @@ type catalogRecord struct {
 	Instance int64     `json:"instance,omitempty"` // put-table, mode
 	Info     *Info     `json:"info,omitempty"`     // put-table
 	Mode     Mode      `json:"mode,omitempty"`     // put-table of a new table, mode
+	Rows     []byte    `json:"rows,omitempty"`     // put-table of a new table: the rowsRecord of the rows that it is made with
 	// Streams and Note are for changes of streams, whose table Instance names.
 	Streams []streamRecord `json:"streams,omitempty"`
 	Note    []byte         `json:"note,omitempty"`

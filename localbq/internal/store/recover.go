@@ -172,7 +172,10 @@ func (r *replay) catalog(c *catalogRecord) error {
 		delete(e.tables, c.Ref.Table)
 		return nil
 	case opPutTable:
-		return r.putTable(e, c)
+		if err := r.putTable(e, c); err != nil || c.Rows == nil {
+			return err
+		}
+		return r.rows(c.Rows, nil, 0)
 	case opRenameTable:
 		if t := e.tables[c.Ref.Table]; t != nil && c.To != nil && *c.To != *c.Ref && c.To.DatasetRef() == c.Ref.DatasetRef() {
 			change := &renameTable{ref: *c.Ref, to: *c.To}
