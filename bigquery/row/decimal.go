@@ -281,3 +281,28 @@ func (v *Scaled) below(limit *Scaled) bool {
 	}
 	return false
 }
+
+// Rounded is the number v / 10^from as an integer times 10^-to, halves rounded away from zero. It is false when that has more
+// than precision digits. Scales are 0 to 77, the precision is below 77.
+func (v Scaled) Rounded(from, to, precision int) (Scaled, bool) {
+	negative := int64(v[3]) < 0
+	if negative {
+		v = v.negated()
+	}
+	for ; from > to+1; from -= min(from-to-1, 19) {
+		v.divide(powers[min(from-to-1, 19)])
+	}
+	if from > to && v.divide(10) >= 5 {
+		v.multiplyAdd(1, 1)
+	}
+	if more := max(to-from, 0); !v.below(&tens[max(precision-more, 0)]) && v != (Scaled{}) {
+		return Scaled{}, false
+	}
+	for more := to - from; more > 0; more -= 19 {
+		v.multiplyAdd(powers[min(more, 19)], 0)
+	}
+	if negative {
+		v = v.negated()
+	}
+	return v, true
+}

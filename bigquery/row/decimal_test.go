@@ -274,3 +274,31 @@ func twosComplement(n *big.Int) []byte {
 	}
 	return n.FillBytes(make([]byte, 32))
 }
+
+// TestRounded holds Rounded to big.Rat, which rounds halves away from zero too.
+func TestRounded(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		digits := rapid.StringMatching(`-?[0-9]{1,60}[05]{0,10}`).Draw(t, "digits")
+		from, to := rapid.IntRange(0, 77).Draw(t, "from"), rapid.IntRange(0, 38).Draw(t, "to")
+		precision := rapid.IntRange(max(to, 1), 38).Draw(t, "precision")
+		n, ok := new(big.Int).SetString(digits, 10)
+		if !ok {
+			t.Fatalf("%s is no number", digits)
+		}
+		v, err := ScaledFromBigEndian(twosComplement(n))
+		if err != nil {
+			t.Fatal(err)
+		}
+		exact := new(big.Rat).SetFrac(n, new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(from)), nil))
+		text := strings.Replace(exact.FloatString(to), ".", "", 1)
+		want, ok := new(big.Int).SetString(text, 10)
+		if !ok {
+			t.Fatalf("%s is no number", text)
+		}
+		fits := new(big.Int).Abs(want).Cmp(new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(precision)), nil)) < 0
+		got, ok := v.Rounded(from, to, precision)
+		if ok != fits || ok && got.Rat(0).Num().Cmp(want) != 0 {
+			t.Fatalf("%s / 10^%d to %d digits behind the point, %d in all: %v, %v, want %v, %v", digits, from, to, precision, got.Rat(0), ok, want, fits)
+		}
+	})
+}

@@ -49,6 +49,7 @@ const (
 	KindOverflow  Kind = "D-OVERFLOW"  // value does not fit the declared type
 	KindResolve   Kind = "D-SCHEMA"    // schemas of writer and reader that do not resolve
 	KindNull      Kind = "D-NULL"      // null where the reader allows none
+	KindInterval  Kind = "D-INTERVAL"  // INTERVAL column read into a type of SQL, which has none for it
 )
 
 // Configuration says whether errors of this kind are mistakes of configuration, which end a job, and no fault of a record.
