@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"os/signal"
+	"strconv"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -72,7 +73,7 @@ func (a *app) serveLocal(ctx context.Context, c localbq.Config) (*localbq.Instan
 
 func (a *app) local() *cobra.Command {
 	var c localbq.Config
-	var faults, ready string
+	var faults, ready, clock, profile string
 	var rules []localbq.Fault
 	cmd := &cobra.Command{
 		Use:   "local",
@@ -88,6 +89,9 @@ Without --dir the data is gone when it ends.`,
   millrace local --ready-file ready.json & until [ -s ready.json ]; do :; done`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := setTimes(&c, clock, profile); err != nil {
+				return err
+			}
 			if faults != "" {
 				text, err := os.ReadFile(faults)
 				if err != nil {
@@ -107,10 +111,36 @@ Without --dir the data is gone when it ends.`,
 	f.StringVar(&c.GRPCAddr, "grpc", "127.0.0.1:9060", "address of the Storage Read and Write APIs; port 0 picks a free one")
 	f.StringVar(&c.GCSAddr, "storage", "127.0.0.1:9070", "address of Cloud Storage; port 0 picks a free one")
 	f.StringArrayVar(&c.Hosts, "allow-host", nil, "a `name` with dots that HTTP clients may call it by, again for each; addresses and localhost always may")
+	f.StringVar(&clock, "clock", "real", "real, manual (moved by POST /local/v1/clock/advance), or how many times as fast as the machine's it runs")
+	f.StringVar(&profile, "profile", "friendly", "friendly, or service: with BigQuery's windows of propagation and its quotas")
 	f.StringVar(&faults, "faults", "", "`file` of fault rules, a JSON array")
 	f.StringVar(&ready, "ready-file", "", "`file` to write the endpoints to, as JSON, once they answer")
 	f.BoolVar(&c.AutoCreateDataset, "create-datasets", true, "make a dataset when a table is created in it")
 	return cmd
+}
+
+// setTimes reads --clock and --profile.
+func setTimes(c *localbq.Config, clock, profile string) error {
+	switch profile {
+	case "friendly":
+	case "service":
+		c.Profile = localbq.ServiceProfile()
+	default:
+		return usagef("--profile %q: expected friendly or service", profile)
+	}
+	switch clock {
+	case "real":
+		return nil
+	case "manual":
+		c.Clock = localbq.NewManualClock()
+		return nil
+	}
+	factor, err := strconv.ParseFloat(clock, 64)
+	if err != nil || !(factor > 0) || factor > 1e6 {
+		return usagef("--clock %q: expected real, manual, or a number above 0 and up to 1000000", clock)
+	}
+	c.Clock = localbq.ScaledClock(factor)
+	return nil
 }
 
 // endpoints is what --ready-file holds.
