@@ -14,6 +14,8 @@ import (
 type enumerator struct {
 	queue []stream.Split
 	size  int64
+
+	ordinal bool // positions count the records of a range, as opposed to bytes of the file
 }
 
 // enumeratorState is the durable form.
@@ -25,7 +27,7 @@ type enumeratorState struct {
 }
 
 func newEnumerator(paths []string, o Options) (*enumerator, error) {
-	e := &enumerator{}
+	e := &enumerator{ordinal: o.Format == Avro}
 	var errs []error
 	for _, path := range paths {
 		if err := e.add(path, o); err != nil {
@@ -78,6 +80,9 @@ func (e *enumerator) add(path string, o Options) error {
 
 func (e *enumerator) push(p part) error {
 	s, err := p.split()
+	if e.ordinal {
+		s.Position = 0
+	}
 	e.queue = append(e.queue, s)
 	return err
 }

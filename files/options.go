@@ -20,6 +20,10 @@ type Options struct {
 	// longer one becomes a record with Err set, holding its first 4 KiB, and costs no more memory than MaxRecordBytes.
 	MaxRecordBytes int
 
+	// MaxBlockBytes is the largest block of an Avro file that is read, in bytes as stored or unpacked, 64 MiB by default. A larger
+	// one ends the job: small files can hold blocks that unpack to any size.
+	MaxBlockBytes int
+
 	// SplitBytes is the size of the byte ranges an uncompressed file is read in, 64 MiB by default.
 	SplitBytes int64
 
@@ -36,9 +40,10 @@ const (
 	NDJSON  Format = iota // one JSON object a line
 	CSV                   // cells between delimiters, records between line ends that are not quoted
 	Parquet               // batches of rows in a file that Options.Container opens
+	Avro                  // object container files
 )
 
-var formatNames = [...]string{"ndjson", "csv", "parquet"}
+var formatNames = [...]string{"ndjson", "csv", "parquet", "avro"}
 
 func (f Format) String() string {
 	if int(f) < len(formatNames) {
@@ -68,6 +73,7 @@ func (o Options) resolve() (Options, error) {
 		errs = append(errs, o.CSV.resolve())
 	}
 	orDefault(&errs, "MaxRecordBytes", &o.MaxRecordBytes, 64<<20)
+	orDefault(&errs, "MaxBlockBytes", &o.MaxBlockBytes, 64<<20)
 	orDefault(&errs, "SplitBytes", &o.SplitBytes, 64<<20)
 	orDefault(&errs, "FetchBytes", &o.FetchBytes, 1<<20)
 	orDefault(&errs, "FetchRecords", &o.FetchRecords, 10_000)

@@ -24,15 +24,23 @@ type openPart struct {
 	part
 	id      string
 	lines   *lines
-	raw     *counted // what has been read of the file as stored
-	told    int64    // of raw, what batches have accounted for
-	place   *locator
+	avro    *openAvro // instead of lines
+	failure error     // comes with the next fetch
+	raw     *counted  // what has been read of the file as stored
+	told    int64     // of raw, what batches have accounted for
+	place   place
 	closers []io.Closer
 
 	preamble  int    // records at the beginning that are still to be passed over
 	titled    bool   // the last of them is the header
 	header    []byte // of the file
 	container *openContainer
+}
+
+// place tells where a record is.
+type place interface {
+	stream.Locator
+	close()
 }
 
 // Open opens the file of s and goes to its position.
@@ -42,9 +50,12 @@ func (r *reader) Open(_ context.Context, s stream.Split) error {
 		return fmt.Errorf("files source: split %s: %w", s.ID, err)
 	}
 	o := &openPart{part: p, id: s.ID, preamble: r.options.preamble(), titled: r.options.Format == CSV && !r.options.CSV.NoHeader}
-	if p.Path == Stdin {
+	switch {
+	case r.options.Format == Avro:
+		err = o.openAvroPart(r.stdin, s.Position, r.options.MaxBlockBytes)
+	case p.Path == Stdin:
 		err = o.openStdin(r.stdin, s.Position, r.lines)
-	} else {
+	default:
 		err = o.openFile(s.Position, r.lines, r.options.Container)
 	}
 	if err != nil {
@@ -55,18 +66,28 @@ func (r *reader) Open(_ context.Context, s stream.Split) error {
 }
 
 func (o *openPart) openStdin(in *standardInput, position int64, cut cutter) error {
+	p, err := o.takeStdin(in, position)
+	if err != nil {
+		return err
+	}
+	o.start(p, 0, cut)
+	o.place = &locator{path: standardInputName}
+	return nil
+}
+
+const standardInputName = "standard input"
+
+func (o *openPart) takeStdin(in *standardInput, position int64) (*pump, error) {
 	if in == nil {
-		return errors.New("no standard input was given to the source")
+		return nil, errors.New("no standard input was given to the source")
 	}
 	// What has been read once is gone: to go on as if it had never been there would lose it without a word.
 	if position > 0 || in.taken.Swap(true) {
-		return lasting(errors.New("standard input cannot be read a second time: start from files, or with --from none and the input anew"))
+		return nil, lasting(errors.New("standard input cannot be read a second time: start from files, or with --from none and the input anew"))
 	}
 	p := newPump(in.r)
 	o.closers = append(o.closers, p)
-	o.start(p, 0, cut)
-	o.place = &locator{path: "standard input"}
-	return nil
+	return p, nil
 }
 
 func (o *openPart) openFile(position int64, cut cutter, open OpenContainer) error {
@@ -226,6 +247,12 @@ func (r *reader) Fetch(ctx context.Context, b *stream.Batch[Record]) error {
 	o := r.open
 	if o.container != nil {
 		return r.finish(o.fetchRows(ctx, b, r.options.FetchRecords))
+	}
+	if o.failure != nil {
+		return o.avroError(o.failure)
+	}
+	if o.avro != nil {
+		return r.fetchAvro(ctx, b)
 	}
 	if err := o.begin(ctx); err != nil {
 		return err

@@ -16,7 +16,7 @@ import (
 
 // Record is one record of a file.
 type Record struct {
-	// Bytes is the record without its line end. It is valid until the reader is asked for more.
+	// Bytes is the record: a line without its end, or the datum of an Avro record. It is valid until the reader is asked for more.
 	Bytes []byte
 	// Header is the record that names the columns, where the file has one. It is the same for all records of a file, and must
 	// not be changed.
@@ -25,6 +25,8 @@ type Record struct {
 	// is nil then. A batch is valid until the reader is asked for more.
 	Batch any
 	Index int
+	// Schema is the schema that a record of an Avro file was written with, as JSON: the same string for all records of a file.
+	Schema string
 	// Err says that the record could not be read whole; Bytes is then its beginning.
 	Err error
 }

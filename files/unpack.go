@@ -53,6 +53,15 @@ func (c *counted) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// Seek goes to an offset of what is read.
+func (c *counted) Seek(offset int64, whence int) (int64, error) {
+	s, ok := c.r.(io.Seeker)
+	if !ok {
+		return 0, errors.ErrUnsupported
+	}
+	return s.Seek(offset, whence)
+}
+
 // unpack reads what r holds in the clear.
 func unpack(r io.Reader, packed string) (io.ReadCloser, error) {
 	switch packed {

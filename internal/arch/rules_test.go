@@ -50,6 +50,8 @@ var rules = []rule{
 	{room: "internal/gcp", why: "the one place that dials and authenticates", theirs: join(google, []string{"golang.org/x/oauth2"})},
 	{room: "internal/avro", why: "Avro's schemas and encoding, for all that read it: a leaf",
 		testTheirs: []string{"github.com/twmb/avro"}},
+	{room: "internal/avro/ocf", why: "Avro's container files, for all that read them", ours: []string{"internal/avro"},
+		theirs: join(codecs, []string{"github.com/ulikunitz/xz"}), testTheirs: []string{"github.com/twmb/avro"}},
 	{room: "internal/arch", why: "this test"},
 
 	{room: "bigquery/table", why: "values: a leaf"},
@@ -114,8 +116,8 @@ var rules = []rule{
 
 	{room: "files/parquetfile", why: "Parquet files, apart because of what it takes to read them", ours: []string{"files", "bigquery/row/arrowrow"},
 		theirs: arrow, testOurs: []string{"stream", "bigquery/table"}},
-	{room: "files", why: "records from files; no other connector", ours: []string{"stream"},
-		theirs: codecs, testOurs: []string{"stream/streamtest/..."}},
+	{room: "files", why: "records from files; no other connector", ours: []string{"stream", "internal/avro/..."},
+		theirs: codecs, testOurs: []string{"stream/streamtest/..."}, testTheirs: []string{"github.com/twmb/avro"}},
 
 	{room: "localbq/duckdb/...", why: "the query engine, alone because it links a large C++ library", ours: []string{"localbq/internal/..."},
 		theirs:   join([]string{"github.com/duckdb/duckdb-go/v2", "github.com/duckdb/duckdb-go-bindings"}, jsontext, arrow),
