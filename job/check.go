@@ -25,6 +25,7 @@ func check(f *File, d *decoder) {
 	}
 	if c.one("sink", keysOf(reflect.TypeFor[Sink]())...) && f.Sink.BigQuery != nil {
 		c.bigquery(f.Sink.BigQuery)
+		c.avro(f)
 	}
 	c.checkpoint(f.Checkpoint)
 	c.notNegative("parallelism", f.Parallelism)
@@ -112,6 +113,32 @@ func (c checker) files(f *Files) {
 		if p == "" || strings.ContainsRune(p, 0) {
 			c.fault(fmt.Sprintf("%s[%d]", key, i), "%q is not a path", p)
 		}
+	}
+}
+
+// avro checks what goes with records of Avro files and what does not.
+func (c checker) avro(f *File) {
+	const source, sink = "source.files.", "sink.bigquery."
+	if f.Source.Files == nil {
+		return
+	}
+	if f.Source.Files.Format != "avro" {
+		if c.there(source + "maxBlockBytes") {
+			c.fault(source+"maxBlockBytes", "means nothing unless format is avro")
+		}
+		return
+	}
+	b := f.Sink.BigQuery
+	if strings.ContainsAny(b.Table, "{}") && c.sound(sink+"table") {
+		c.fault(sink+"table", "%q has placeholders, which records of Avro files do not fill: name one table", b.Table)
+	}
+	for _, key := range []string{"schema.rest", "schema.infer.sample", "schema.infer.scan", "schema.infer.text"} {
+		if c.there(sink + key) {
+			c.fault(sink+key, "means nothing for Avro, whose files tell their schema")
+		}
+	}
+	if b.Schema.Infer != nil && c.there(sink+"schema.unknownFields") {
+		c.fault(sink+"schema.unknownFields", "means nothing for a schema that is the files' own")
 	}
 }
 

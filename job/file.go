@@ -21,8 +21,9 @@ type Source struct {
 // Files reads local files.
 type Files struct {
 	Paths          []string `need:"true"` // files and patterns; relative ones are relative to the job file
-	Format         string   `one:"ndjson"`
+	Format         string   `one:"ndjson,avro"`
 	MaxRecordBytes Bytes
+	MaxBlockBytes  Bytes
 	SplitBytes     Bytes
 }
 

@@ -65,15 +65,14 @@ func (p *Parsed) Prepare(ctx context.Context, s Surroundings) (*Pipeline, error)
 	if s.Connection != nil {
 		connection = *s.Connection
 	}
-	schemas, err := pl.schemas(ctx, to, fixed, connection, s)
+	var rows row.Serializer[files.Record]
+	if p.Source.Files.Format == "avro" {
+		rows, err = pl.avroRows(ctx, connection, s)
+	} else {
+		rows, err = pl.jsonRows(ctx, to, fixed, connection, s)
+	}
 	if err != nil {
 		return nil, err
-	}
-	rows, err := jsonrow.New(func(r files.Record) []byte { return r.Bytes }, schemas, jsonrow.Options{
-		IgnoreUnknownFields: b.Schema.UnknownFields == "ignore",
-	})
-	if err != nil {
-		return nil, fmt.Errorf("sink.bigquery.schema: %w", err)
 	}
 	o := b.sinkOptions()
 	o.Connection, o.Failures = connection, pl.policy
@@ -82,9 +81,23 @@ func (p *Parsed) Prepare(ctx context.Context, s Surroundings) (*Pipeline, error)
 	return pl, err
 }
 
+func (pl *Pipeline) jsonRows(ctx context.Context, to bigquery.Resolver[files.Record], fixed bool, c bigquery.Connection, s Surroundings) (row.Serializer[files.Record], error) {
+	schemas, err := pl.schemas(ctx, to, fixed, c, s)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := jsonrow.New(func(r files.Record) []byte { return r.Bytes }, schemas, jsonrow.Options{
+		IgnoreUnknownFields: pl.file.Sink.BigQuery.Schema.UnknownFields == "ignore",
+	})
+	if err != nil {
+		return nil, fmt.Errorf("sink.bigquery.schema: %w", err)
+	}
+	return rows, nil
+}
+
 // whole refuses records that could not be read whole, and says why, rather than what is wrong with their beginning.
 type whole struct {
-	*jsonrow.Serializer[files.Record]
+	row.Serializer[files.Record]
 }
 
 func (w whole) AppendRow(buf []byte, dst table.Destination, r files.Record) ([]byte, error) {
@@ -100,7 +113,11 @@ func (p *Parsed) source(stdin io.Reader) (*files.Source, error) {
 	for i, path := range f.Paths {
 		paths[i] = p.path(path)
 	}
-	src, err := files.NewSource(paths, files.Options{MaxRecordBytes: int(f.MaxRecordBytes), SplitBytes: int64(f.SplitBytes)})
+	o := files.Options{MaxRecordBytes: int(f.MaxRecordBytes), MaxBlockBytes: int(f.MaxBlockBytes), SplitBytes: int64(f.SplitBytes)}
+	if f.Format == "avro" {
+		o.Format = files.Avro
+	}
+	src, err := files.NewSource(paths, o)
 	if err == nil && stdin != nil {
 		src.WithStdin(stdin)
 	}
@@ -143,6 +160,14 @@ func (pl *Pipeline) schemas(ctx context.Context, to bigquery.Resolver[files.Reco
 }
 
 func (pl *Pipeline) fromFile(s Schema) (jsonrow.Schemas, error) {
+	parsed, err := pl.schemaFile(s)
+	if err != nil {
+		return nil, err
+	}
+	return withRest(jsonrow.Fixed(parsed), s.Rest), nil
+}
+
+func (pl *Pipeline) schemaFile(s Schema) (*table.Schema, error) {
 	name := pl.file.path(s.File)
 	text, err := os.ReadFile(name)
 	if err != nil {
@@ -152,7 +177,7 @@ func (pl *Pipeline) fromFile(s Schema) (jsonrow.Schemas, error) {
 	if err != nil {
 		return nil, fmt.Errorf("sink.bigquery.schema.file: %s: %w", name, err)
 	}
-	return withRest(jsonrow.Fixed(parsed), s.Rest), nil
+	return parsed, nil
 }
 
 // withRest adds the column for everything that has none, unless the schema has it.

@@ -67,7 +67,7 @@ type writeFlags struct {
 
 func (w *writeFlags) add(cmd *cobra.Command) {
 	fs := cmd.Flags()
-	fs.StringVar(&w.format, "format", "ndjson", "how records lie in the input: ndjson")
+	fs.StringVar(&w.format, "format", "ndjson", "how records lie in the input: ndjson, avro")
 	fs.StringVar(&w.method, "method", "default", "how to write: default, which delivers at least once")
 	fs.StringVar(&w.schema, "schema", "infer", "infer, table, or a schema `file`")
 	fs.IntVar(&w.sample, "sample", 0, "records that infer looks at for each table (default 1000)")

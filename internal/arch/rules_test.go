@@ -79,8 +79,8 @@ var rules = []rule{
 		theirs: []string{"google.golang.org/protobuf", "cloud.google.com/go/civil"}, testOurs: []string{"bigquery/row/rowtest"}},
 
 	{room: "bigquery/row/avrorow", why: "formats never know each other",
-		ours:   []string{"bigquery/row", "bigquery/row/internal/mark", "bigquery/table", "internal/avro"},
-		theirs: []string{"google.golang.org/protobuf", "cloud.google.com/go/civil"}, testOurs: []string{"bigquery/row/rowtest"},
+		ours:   []string{"bigquery/row", "bigquery/row/internal/mark", "bigquery/row/internal/gotime", "bigquery/table", "internal/avro"},
+		theirs: []string{"google.golang.org/protobuf", "cloud.google.com/go/civil"}, testOurs: []string{"bigquery/row/rowtest", "bigquery/row/jsonrow"},
 		testTheirs: []string{"github.com/twmb/avro"}},
 
 	{room: "bigquery/schema/avroschema", why: "schemas in another form: each apart, for what it links", ours: []string{"bigquery/table", "bigquery/row", "bigquery/row/avrorow"},
@@ -127,7 +127,7 @@ var rules = []rule{
 		testTheirs: []string{"github.com/twmb/avro"}},
 
 	{room: "job", why: "job files: joins connectors and engine", ours: []string{"stream", "engine", "files", "bigquery",
-		"bigquery/table", "bigquery/row", "bigquery/row/jsonrow"}, theirs: []string{"github.com/goccy/go-yaml"},
+		"bigquery/table", "bigquery/row", "bigquery/row/jsonrow", "bigquery/row/avrorow"}, theirs: []string{"github.com/goccy/go-yaml"},
 		testOurs: []string{"localbq/..."}},
 	{room: "internal/telemetry", why: "meters for a metrics system", ours: []string{"stream"},
 		theirs: []string{"go.opentelemetry.io/otel", "github.com/prometheus/client_golang"}},

@@ -248,6 +248,12 @@ func (d *deriver) bytes(f *table.Field, t *avro.Schema, path string) {
 func (d *deriver) decimal(f *table.Field, t *avro.Schema, path string) {
 	p, s := t.Digits()
 	switch {
+	case d.options.RecognizeSQLTypes && p == 38 && s == 9:
+		f.Type = table.Numeric
+		return
+	case d.options.RecognizeSQLTypes && p == 77 && s == 38:
+		f.Type = table.BigNumeric
+		return
 	case s <= 9 && p-s <= 29:
 		f.Type = table.Numeric
 	case s <= 38 && p-s <= 38:

@@ -483,6 +483,8 @@ func TestMarks(t *testing.T) {
 			must(t, spelled(typ, o), want)
 			must(t, spelled(typ, Options{}), "STRING")
 		}
+		must(t, spelled(decimalType(38, 9), o), "NUMERIC")
+		must(t, spelled(decimalType(77, 38), o), "BIGNUMERIC")
 		got, fault := fromGo(t, logical("string", "datetime"), o, "2026-07-26T01:02:03.456789")
 		if fault != "" || got.Int != 1785027723456789 {
 			t.Errorf("%v %s", got, fault)

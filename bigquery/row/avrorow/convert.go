@@ -8,20 +8,14 @@ import (
 	"cloud.google.com/go/civil"
 
 	"github.com/millrace-dev/millrace/bigquery/row"
+	"github.com/millrace-dev/millrace/bigquery/row/internal/gotime"
 )
 
 // This file takes the Go values that Avro libraries convert logical types to.
 
-const (
-	microsPerSecond = 1_000_000
-	microsPerDay    = 86_400 * microsPerSecond
-)
-
 var (
 	errNoTime  = badType("expected a number, or a time of the column's sort")
 	errFine    = &row.ValueError{Kind: row.KindScale, Msg: "expected no digits below the microsecond"}
-	errDay     = &row.ValueError{Kind: row.KindRange, Msg: "expected a date that is in the calendar, in the years 1 to 9999"}
-	errOfDay   = &row.ValueError{Kind: row.KindRange, Msg: "expected a time of day"}
 	errNoClock = badType("expected a number, a civil.Time, or a time.Duration since midnight")
 )
 
@@ -57,9 +51,9 @@ func appendTime(buf []byte, v any, o op) ([]byte, error) {
 func dateOf(v any) (int64, error) {
 	switch v := pointed(v).(type) {
 	case civil.Date:
-		return daysOf(v.Year, int(v.Month), v.Day)
+		return gotime.Days(v)
 	case time.Time:
-		return daysOf(v.Year(), int(v.Month()), v.Day())
+		return gotime.Days(civil.DateOf(v))
 	}
 	return 0, errNoTime
 }
@@ -79,38 +73,20 @@ func pointed(v any) any {
 	return v
 }
 
-func daysOf(year, month, day int) (int64, error) {
-	n, ok := row.Days(year, month, day)
-	if !ok {
-		return 0, errDay
-	}
-	return n, nil
-}
-
 // clockOf is a time of day in microseconds since midnight.
 func clockOf(v any) (int64, error) {
 	switch v := pointed(v).(type) {
 	case civil.Time:
-		if !v.IsValid() {
-			return 0, errOfDay
-		}
-		return ofDay(v.Hour, v.Minute, v.Second, v.Nanosecond)
+		return gotime.Clock(v)
 	case time.Duration:
 		if v%time.Microsecond != 0 {
 			return 0, errFine
 		}
 		return v.Microseconds(), row.CheckTime(v.Microseconds())
 	case time.Time:
-		return ofDay(v.Hour(), v.Minute(), v.Second(), v.Nanosecond())
+		return gotime.Clock(civil.TimeOf(v))
 	}
 	return 0, errNoClock
-}
-
-func ofDay(hour, minute, second, nanos int) (int64, error) {
-	if nanos%1000 != 0 {
-		return 0, errFine
-	}
-	return int64((hour*60+minute)*60+second)*microsPerSecond + int64(nanos/1000), nil
 }
 
 // instantOf is t in microseconds; finer digits are cut off towards the past.
@@ -119,32 +95,18 @@ func instantOf(v any) (int64, error) {
 	if !ok {
 		return 0, errNoTime
 	}
-	if s := t.Unix(); s < row.MinMicros/microsPerSecond || s > row.MaxMicros/microsPerSecond {
-		return 0, row.CheckMicros(row.MaxMicros + 1) // UnixMicro would overflow
-	}
-	return t.UnixMicro(), nil
+	return gotime.Instant(t)
 }
 
 // dateTimeOf is a civil date and time, or what a time.Time shows in its own zone.
 func dateTimeOf(v any) (int64, error) {
-	var d civil.DateTime
 	switch v := pointed(v).(type) {
 	case civil.DateTime:
-		d = v
+		return gotime.DateTime(v)
 	case time.Time:
-		d = civil.DateTimeOf(v)
-	default:
-		return 0, errNoTime
+		return gotime.DateTime(civil.DateTimeOf(v))
 	}
-	if !d.Time.IsValid() {
-		return 0, errOfDay
-	}
-	days, err := daysOf(d.Date.Year, int(d.Date.Month), d.Date.Day)
-	if err != nil {
-		return 0, err
-	}
-	micros, err := ofDay(d.Time.Hour, d.Time.Minute, d.Time.Second, d.Time.Nanosecond)
-	return days*microsPerDay + micros, err
+	return 0, errNoTime
 }
 
 // coefficient is what decimal types of other packages are: a whole number times a power of ten.
@@ -171,7 +133,7 @@ func appendDecimal(buf []byte, v any, s *step) ([]byte, error) {
 		if s.op == opFixedDecimal && len(b) != s.size {
 			return buf, errSize
 		}
-		n, err = unscaled(s.decimal, b)
+		n, err = s.unscaled(b)
 	}
 	if err != nil {
 		return buf, err

@@ -263,7 +263,7 @@ func (d *decoding) sized(buf, b []byte, i int, s *step) ([]byte, int) {
 		}
 	default:
 		var v row.Scaled
-		if v, err = unscaled(s.decimal, content); err == nil {
+		if v, err = s.unscaled(content); err == nil {
 			buf = row.AppendScaled(buf, v)
 		}
 	}
@@ -276,13 +276,17 @@ func (d *decoding) sized(buf, b []byte, i int, s *step) ([]byte, int) {
 
 var errDecimalRange = &row.ValueError{Kind: row.KindRange, Msg: "expected a number within the column's range"}
 
-// unscaled reads a decimal at the column's own scale: two's complement, most significant byte first. No byte at all is 0.
-func unscaled(d row.Decimal, b []byte) (row.Scaled, error) {
+// unscaled reads a decimal: two's complement, most significant byte first. No byte at all is 0.
+func (s *step) unscaled(b []byte) (row.Scaled, error) {
 	v, err := row.ScaledFromBigEndian(b)
 	if err != nil {
 		return v, errDecimalRange // more bytes than any column has digits
 	}
-	return d.FromUnscaled(v)
+	if s.scale != s.decimal.FractionDigits() {
+		var text [96]byte
+		return row.ParseDecimal(s.decimal, v.AppendText(text[:0], s.scale))
+	}
+	return s.decimal.FromUnscaled(v)
 }
 
 // array reads the elements of all blocks of an array.

@@ -65,6 +65,7 @@ type step struct {
 	size    int      // opFixed, opFixedDecimal
 	symbols []string // opEnum: by the writer's number, with their length before them; "" is one that the reader does not know
 	decimal row.Decimal
+	scale   int   // of a decimal
 	plan    *plan // opStruct, and what an entry of a map is
 	elem    *step // opArray; of opMap the value
 	key     string
@@ -337,7 +338,7 @@ func (s *step) decimals(w, r *avro.Schema, f *table.Field) *row.Error {
 	if w.Annotation() != avro.Decimal || wp != rp || ws != rs {
 		return unresolved("", "the writer's type is no decimal of the same precision and scale")
 	}
-	s.decimal, s.size, s.op = row.DecimalOf(f), w.Size, opDecimal
+	s.decimal, s.size, s.op, s.scale = row.DecimalOf(f), w.Size, opDecimal, int(ws)
 	if w.Kind == avro.Fixed {
 		s.op = opFixedDecimal
 	}
