@@ -20,17 +20,19 @@ import (
 // typeMaker makes message types at random.
 type typeMaker struct {
 	*rapid.T
+	names    []string // of protobuf's own messages that may occur
 	file     *descriptorpb.FileDescriptorProto
 	messages int
 }
 
-var wellKnownNames = []string{"Timestamp", "Duration", "FieldMask", "Struct", "Value", "ListValue", "Any", "Int32Value", "UInt32Value",
-	"Int64Value", "UInt64Value", "FloatValue", "DoubleValue", "BoolValue", "StringValue", "BytesValue"}
+// wellKnownNames ends with the messages that become JSON.
+var wellKnownNames = []string{"Timestamp", "Duration", "FieldMask", "Any", "Int32Value", "UInt32Value", "Int64Value", "UInt64Value",
+	"FloatValue", "DoubleValue", "BoolValue", "StringValue", "BytesValue", "Struct", "Value", "ListValue"}
 
-// randomType is a message type of some syntax, up to four STRUCTs deep.
-func randomType(t *rapid.T) protoreflect.MessageDescriptor {
+// randomType is a message type of some syntax, up to four STRUCTs deep, with protobuf's own messages of these names.
+func randomType(t *rapid.T, names []string) protoreflect.MessageDescriptor {
 	syntax := rapid.SampledFrom([]string{"proto2", "proto3"}).Draw(t, "syntax")
-	m := typeMaker{T: t, file: &descriptorpb.FileDescriptorProto{Name: proto.String("m.proto"), Package: proto.String("t"), Syntax: &syntax,
+	m := typeMaker{T: t, names: names, file: &descriptorpb.FileDescriptorProto{Name: proto.String("m.proto"), Package: proto.String("t"), Syntax: &syntax,
 		Dependency: []string{"google/protobuf/timestamp.proto", "google/protobuf/duration.proto", "google/protobuf/field_mask.proto",
 			"google/protobuf/struct.proto", "google/protobuf/any.proto", "google/protobuf/wrappers.proto"},
 		EnumType: []*descriptorpb.EnumDescriptorProto{{Name: proto.String("Color"), Value: []*descriptorpb.EnumValueDescriptorProto{
@@ -74,7 +76,7 @@ func (m *typeMaker) field(in *descriptorpb.DescriptorProto, f *descriptorpb.Fiel
 		m.mapField(in, f, depth)
 		return
 	case kind > 18:
-		f.Type, f.TypeName = descriptorpb.FieldDescriptorProto_TYPE_MESSAGE.Enum(), proto.String(".google.protobuf."+rapid.SampledFrom(wellKnownNames).Draw(m.T, "well-known"))
+		f.Type, f.TypeName = descriptorpb.FieldDescriptorProto_TYPE_MESSAGE.Enum(), proto.String(".google.protobuf."+rapid.SampledFrom(m.names).Draw(m.T, "well-known"))
 		return
 	}
 	t := descriptorpb.FieldDescriptorProto_Type(kind)
@@ -179,7 +181,7 @@ func randomScalar(t *rapid.T, fd protoreflect.FieldDescriptor) protoreflect.Valu
 // The rows are read by package row, and by the protobuf library from their descriptor.
 func TestRandomMessages(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
-		md := randomType(r)
+		md := randomType(r, wellKnownNames)
 		o := protorow.Options{DeriveRequired: rapid.Bool().Draw(r, "required")}
 		s, err := protorow.Wire(md, func(b []byte) []byte { return b }, o)
 		if err != nil {
