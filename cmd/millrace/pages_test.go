@@ -59,7 +59,7 @@ func TestCommandsPage(t *testing.T) {
 	root := (&app{console: newConsole(io.Discard)}).root()
 	flagsOn(t, "Everywhere", sections["Everywhere"], root.PersistentFlags())
 	delete(sections, "Everywhere")
-	for _, cmd := range root.Commands() {
+	for _, cmd := range leaves(root) {
 		body, ok := sections[cmd.CommandPath()]
 		if !ok {
 			t.Errorf("no section %q", cmd.CommandPath())
@@ -81,6 +81,18 @@ func TestCommandsPage(t *testing.T) {
 	for title := range sections {
 		t.Errorf("section %q is about no command", title)
 	}
+}
+
+// leaves are the commands that do something.
+func leaves(cmd *cobra.Command) (all []*cobra.Command) {
+	for _, c := range cmd.Commands() {
+		if c.HasSubCommands() {
+			all = append(all, leaves(c)...)
+			continue
+		}
+		all = append(all, c)
+	}
+	return all
 }
 
 func localFlags(cmd *cobra.Command) *pflag.FlagSet { return cmd.LocalNonPersistentFlags() }

@@ -94,6 +94,9 @@ var rules = []rule{
 	{room: "bigquery/schema/goschema", why: "schemas in another form: each apart, for what it links", ours: []string{"bigquery/table", "bigquery/row"},
 		testOurs: []string{"bigquery/row/rowtest"}},
 
+	{room: "bigquery/schema/schemafile", why: "files of schemas in every form", ours: []string{"bigquery/table", "bigquery/schema/..."},
+		theirs: join(protobuf, arrow, []string{"github.com/parquet-go/parquet-go"}), testOurs: []string{"bigquery/row/rowtest"}},
+
 	{room: "bigquery/internal/tableadmin", why: "tables over REST", ours: []string{"bigquery/table", "internal/retry", "internal/gcp"},
 		theirs: google, testOurs: []string{"localbq/..."}},
 	{room: "bigquery/internal/storagewrite", why: "row bytes to streams; no record type",
@@ -132,7 +135,7 @@ var rules = []rule{
 	{room: "internal/telemetry", why: "meters for a metrics system", ours: []string{"stream"},
 		theirs: []string{"go.opentelemetry.io/otel", "github.com/prometheus/client_golang"}},
 	{room: "cmd/millrace", why: "the command: joins everything by hand", ours: []string{"stream", "engine", "files", "job", "bigquery",
-		"bigquery/table", "bigquery/row", "bigquery/row/jsonrow", "localbq", "localbq/duckdb", "localbq/killtest", "internal/gcp", "internal/telemetry"},
+		"bigquery/table", "bigquery/row", "bigquery/row/jsonrow", "bigquery/schema/schemafile", "localbq", "localbq/duckdb", "localbq/killtest", "internal/gcp", "internal/telemetry"},
 		theirs: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term", "gocloud.dev"}, testTheirs: join(google, []string{"github.com/rogpeppe/go-internal"})},
 	{room: "examples/...", why: "whole programs, as a user would write them", ours: []string{"..."}, theirs: google},
 }
