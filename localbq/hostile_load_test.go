@@ -16,6 +16,7 @@ import (
 	"cloud.google.com/go/bigquery"
 	"github.com/klauspost/compress/zstd"
 	"github.com/ulikunitz/xz"
+	bqapi "google.golang.org/api/bigquery/v2"
 
 	"github.com/millrace-dev/millrace/localbq"
 	"github.com/millrace-dev/millrace/localbq/internal/hostile"
@@ -310,6 +311,15 @@ func TestHostileBodies(t *testing.T) {
 		} {
 			t.Run(name, func(t *testing.T) { wants(t, modest, c.url, "application/json", "", []byte(c.body), c.message) })
 		}
+	})
+	t.Run("rows of nothing in a table of many columns", func(t *testing.T) {
+		var columns []*bqapi.TableFieldSchema
+		for i := range 5000 {
+			columns = append(columns, column(fmt.Sprintf("c%d", i), "INTEGER"))
+		}
+		makeTable(t, bq, "d.wide", columns...)
+		body := `{"rows":[` + strings.Repeat(`{"json":{}},`, 49_999) + `{"json":{}}]}`
+		wants(t, 4*modest, tables+"/wide/insertAll", "application/json", "", []byte(body), "Too many values in the request: 50000 rows of 5000 columns")
 	})
 	t.Run("a part of an upload that says it is 1 GiB", func(t *testing.T) {
 		session := begin(t, bq, "much")

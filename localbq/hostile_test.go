@@ -13,6 +13,7 @@ import (
 	"cloud.google.com/go/bigquery/storage/apiv1/storagepb"
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
+	bqapi "google.golang.org/api/bigquery/v2"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
@@ -129,6 +130,22 @@ func TestHostileRows(t *testing.T) {
 				t.Errorf("%s: the request has %d bytes, want few", name, size)
 			}
 		}
+	})
+	t.Run("rows of nothing in a table of many columns", func(t *testing.T) {
+		var columns []*bqapi.TableFieldSchema
+		for i := range 1000 {
+			columns = append(columns, column(fmt.Sprintf("c%d", i), "INTEGER"))
+		}
+		makeTable(t, bq, "d.wide", columns...)
+		wide := describe(t, "c0 int64")
+		q := raw(stream("d.wide"), wide, make([][]byte, 1<<20)...)
+		batch := arrowOf(optional("c0", arrow.PrimitiveTypes.Int64)).first(t, stream("d.wide"), strings.Repeat("{},", 1<<18)+"{}")
+		hostile.Allocates(t, 4*modest, func() {
+			connect(t, c).refused(q, codes.InvalidArgument, "AppendRows request too large: 1048576 rows of 1000 columns")
+			connect(t, c).refused(batch, codes.InvalidArgument, "AppendRows request too large: 262145 rows of 1000 columns")
+		})
+		q.GetProtoRows().GetRows().SerializedRows = make([][]byte, 100)
+		connect(t, c).append(q)
 	})
 	t.Run("10,000 nested messages in a row", func(t *testing.T) {
 		s := table(t, "d.nested")

@@ -63,6 +63,9 @@ func (s *Server) insertRows(c *call) (any, error) {
 	if rows.info.Schema == nil || len(rows.info.Schema.Fields) == 0 {
 		return nil, refusal.New(refusal.Invalid, "The destination table has no schema.")
 	}
+	if n, columns := int64(len(body.Rows)), rows.info.Schema.Width(); n > schema.MostValues/columns {
+		return nil, refusal.New(refusal.Invalid, "Too many values in the request: %d rows of %d columns, and the local BigQuery takes %d values at once.", n, columns, schema.MostValues)
+	}
 	if err := to.checkStream(rows.info.Definition, s.Clock.Now()); err != nil {
 		return nil, err
 	}

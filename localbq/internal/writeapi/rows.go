@@ -12,6 +12,7 @@ import (
 	"github.com/millrace-dev/millrace/localbq/internal/arrowipc"
 	"github.com/millrace-dev/millrace/localbq/internal/audit"
 	"github.com/millrace-dev/millrace/localbq/internal/decode"
+	"github.com/millrace-dev/millrace/localbq/internal/schema"
 	"github.com/millrace-dev/millrace/localbq/internal/store"
 )
 
@@ -64,8 +65,20 @@ func (c *connection) noRows(r *request) error {
 	return invalid(c.stream.full, "The request carries no rows.")
 }
 
+// checkValues refuses rows that would take far more memory than they came in.
+func (c *connection) checkValues(d *destination, r *request) error {
+	if rows, columns := r.count(), d.info.Schema.Width(); rows > schema.MostValues/max(1, columns) {
+		return invalid(c.stream.full, "AppendRows request too large: %d rows of %d columns, and the local BigQuery takes %d values at once. "+
+			"Send fewer rows in a request.", rows, columns, schema.MostValues)
+	}
+	return nil
+}
+
 // decode checks the rows of a request and leaves them in the plan.
 func (c *connection) decode(d *destination, r *request) error {
+	if err := c.checkValues(d, r); err != nil {
+		return err
+	}
 	var bad []decode.RowError
 	if r.arrow {
 		batch, err := arrowipc.Decode(r.batch, d.schema.arrow)
