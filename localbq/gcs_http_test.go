@@ -46,6 +46,15 @@ func TestStorageHTTP(t *testing.T) {
 			t.Error("t/wo is still there")
 		}
 	})
+	t.Run("a call of a batch that is shorter than it says is refused, with the batch", func(t *testing.T) {
+		for _, length := range []string{"Content-Length: 97", "Transfer-Encoding: chunked"} {
+			code, text := ask("POST", "/batch/storage/v1", "multipart/mixed; boundary=cut",
+				"--cut\r\n\r\nPATCH /storage/v1/b/lake/o/one HTTP/1.1\r\n"+length+"\r\n\r\n{}\r\n--cut--\r\n")
+			if code != 400 || !strings.Contains(text, "Malformed call in the batch request") {
+				t.Errorf("%s: %d %s", length, code, text)
+			}
+		}
+	})
 	t.Run("uploads in one request", func(t *testing.T) {
 		if code, text := ask("POST", "/upload/storage/v1/b/lake/o?uploadType=media&name=simple", "text/plain", "hello"); code != 200 {
 			t.Errorf("media: %d %s", code, text)

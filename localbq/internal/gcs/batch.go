@@ -89,6 +89,11 @@ func (c *call) batchCall(part *multipart.Part) (out batchCall, err error) {
 	if err != nil {
 		return out, refusal.New(refusal.Invalid, "Malformed call in the batch request: %v", err)
 	}
+	body, err := io.ReadAll(r.Body)
+	if err != nil { // it is here, and shorter than it says: no connection that broke off
+		return out, refusal.New(refusal.Invalid, "Malformed call in the batch request: reading the body of %s %s: %v", r.Method, r.URL.Path, err)
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
 	path := r.URL.EscapedPath()
 	if strings.HasPrefix(path, batchPrefix) || strings.Contains(path, "upload/storage/") || r.URL.Query().Get("alt") == "media" ||
 		!strings.HasPrefix(path, jsonPrefix+"/") {
