@@ -54,10 +54,10 @@ func (f *front[T]) encode(log *slog.Logger, buf []byte, dst table.Destination, r
 	return f.rows.AppendRow(buf, dst, rec)
 }
 
-// misconfigured says whether a serializer's error is one that every record of the table would meet.
+// misconfigured says whether a serializer's error is one that every record of the table would meet, or no record's fault at all.
 func misconfigured(err error) bool {
 	var e *row.Error
-	return errors.As(err, &e) && e.Kind.Configuration()
+	return errors.As(err, &e) && e.Kind.Configuration() || errors.Is(err, row.ErrUnavailable)
 }
 
 func skipped(err error) bool { return errors.Is(err, row.ErrSkip) || errors.Is(err, stream.ErrSkip) }

@@ -33,6 +33,10 @@ type Serializer[T any] interface {
 // ErrSkip is returned by AppendRow for a record that is to be written nowhere. It is counted, and no failure.
 var ErrSkip = errors.New("skip this record")
 
+// ErrUnavailable is found in an error of AppendRow when something that the serializer needs beside the record could not be had,
+// such as a schema of a registry. It is no fault of the record: the job's attempt ends, and its restart policy says what follows.
+var ErrUnavailable = errors.New("what the serializer needs is not available")
+
 // Deserializer turns a row read from BigQuery into records.
 type Deserializer[T any] interface {
 	// Deserialize calls emit for each record the row gives: none (a skip, counted), one or many. emit copies nothing;

@@ -78,6 +78,8 @@ var rules = []rule{
 	{room: "bigquery/row/structrow", why: "formats never know each other", ours: []string{"bigquery/row", "bigquery/table", "bigquery/row/internal/gotime"},
 		theirs: []string{"google.golang.org/protobuf", "cloud.google.com/go/civil"}, testOurs: []string{"bigquery/row/rowtest"}},
 
+	{room: "bigquery/row/avrorow/registry", why: "a schema registry over HTTP, apart from the rows",
+		ours: []string{"bigquery/row", "bigquery/row/avrorow", "internal/retry"}, testOurs: []string{"bigquery/table"}},
 	{room: "bigquery/row/avrorow", why: "formats never know each other",
 		ours:   []string{"bigquery/row", "bigquery/row/internal/mark", "bigquery/row/internal/gotime", "bigquery/table", "internal/avro"},
 		theirs: []string{"google.golang.org/protobuf", "cloud.google.com/go/civil"}, testOurs: []string{"bigquery/row/rowtest", "bigquery/row/jsonrow"},
