@@ -200,6 +200,43 @@ func TestLargeRecords(t *testing.T) {
 	}
 }
 
+// Messages in one another have the limit of the protobuf library, 10,000, whether it prints them or we do.
+func TestDeepMessagesArePrintedToALimit(t *testing.T) {
+	within := func(levels int, tag byte) (b []byte) {
+		for range levels {
+			b = append(protowire.AppendVarint([]byte{tag}, uint64(len(b))), b...)
+		}
+		return b
+	}
+	list := func(levels int) []byte { // a Value holds a list of one Value
+		b := []byte{0x08, 0x00}
+		for range levels {
+			b = append(protowire.AppendVarint([]byte{0x0a}, uint64(len(b))), b...)
+			b = append(protowire.AppendVarint([]byte{0x32}, uint64(len(b))), b...)
+		}
+		return append(protowire.AppendVarint([]byte{0x12}, uint64(len(b))), b...)
+	}
+	s := wireOnly(t, "optional M m = 1; optional google.protobuf.Value v = 2;", jsonPaths("m"))
+	for _, c := range []struct {
+		name string
+		wire []byte
+		want string
+	}{
+		{"itself", within(9000, 0x0a), ""},
+		{"itself, too deep", within(11_000, 0x0a), "R-PRINT m"},
+		{"lists", list(4900), ""},
+		{"lists, too deep", list(5100), "R-PRINT v"},
+	} {
+		got := ""
+		if _, err := s.AppendRow(nil, nowhere, c.wire); err != nil {
+			got = faultsOf(err)
+		}
+		if got != c.want {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
 // Errors quote nothing of what a record holds.
 func TestErrorsQuoteNothing(t *testing.T) {
 	const secret = "hunter2"

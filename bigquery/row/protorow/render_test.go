@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"strings"
 	"testing"
@@ -184,11 +183,4 @@ func columns(fields []table.Field) string {
 		out = append(out, text)
 	}
 	return strings.Join(out, ", ")
-}
-
-// with is sources with one more.
-func with(sources map[string]string, name, text string) map[string]string {
-	out := maps.Clone(sources)
-	out[name] = text
-	return out
 }

@@ -105,7 +105,7 @@ func (p *plan) Fingerprint(table.Destination) uint64 { return 0 }
 
 // AppendRow appends the row of rec. Errors are *row.Error values with the path of the field; a nil rec is one.
 func (s *Serializer[M]) AppendRow(buf []byte, _ table.Destination, rec M) ([]byte, error) {
-	if any(rec) == nil {
+	if any(rec) == nil || any(rec) == any((*dynamicpb.Message)(nil)) {
 		return buf, notOfType("the record is nil")
 	}
 	m := rec.ProtoReflect()

@@ -210,7 +210,7 @@ func TestRecordsOfAnotherType(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, rec := range map[string]proto.Message{"another message": &testpb.Node{}, "nil": nil, "a nil message": (*testpb.Inner)(nil)} {
+	for name, rec := range map[string]proto.Message{"another message": &testpb.Node{}, "nil": nil, "a nil message": (*testpb.Inner)(nil), "a nil dynamic message": (*dynamicpb.Message)(nil)} {
 		if _, err := s.AppendRow(nil, table.Destination{}, rec); faultsOf(err) != "R-TYPE" {
 			t.Errorf("%s: %v, want R-TYPE", name, err)
 		}
