@@ -46,7 +46,9 @@ type job struct {
 
 // jobResult is what a job left behind.
 type jobResult struct {
-	table *store.Table // of a query; nil for a dry run
+	// table is that of a query, and into its name; nil for a dry run, and where it was gone when the service was started again.
+	table *store.Table
+	into  store.TableRef
 	// partition is the one of table that the rows are in; "" is all of it.
 	partition string
 	version   int64 // at which its rows are the result

@@ -82,7 +82,7 @@ func readConfiguration(object map[string]json.RawMessage) (*queryConfig, error) 
 	if err := recast(configurationFields.keep(object), &outer); err != nil {
 		return nil, err
 	}
-	config.labels, config.timeoutMs, config.dryRun = outer.Labels, outer.JobTimeoutMs, outer.DryRun
+	config.labels, config.timeoutMs, config.dryRun, config.object = outer.Labels, outer.JobTimeoutMs, outer.DryRun, object
 	return config, nil
 }
 
@@ -95,8 +95,8 @@ func (s *Server) submit(c *call, key jobKey, config *queryConfig) (*job, error) 
 		key.location = s.locate(key.project, config)
 	}
 	var kept *keptJob
-	if key.id != "" {
-		kept = &keptJob{} // the id is used up in the next process too; the job is not known there
+	if key.id != "" { // one that nobody named is not asked for after a restart
+		kept = &keptJob{Configuration: config.object}
 	}
 	return s.jobs.submit(key, c.principal, config, kept)
 }
@@ -345,10 +345,10 @@ func (s *Server) answerQuery(c *call, j *job, wait time.Duration, asked rowRange
 		r.change.answer(out)
 		return out, nil
 	}
-	if current, err := s.Store.Table(r.table.Ref()); err != nil {
+	if current, err := s.Store.Table(r.into); err != nil {
 		return nil, err
-	} else if current.Instance() != r.table.Instance() {
-		return nil, refusal.New(refusal.NotFound, "Not found: Table %s", r.table.Ref())
+	} else if r.table == nil || current.Instance() != r.table.Instance() {
+		return nil, refusal.New(refusal.NotFound, "Not found: Table %s", r.into)
 	}
 	if err := out.page(r, asked); err != nil {
 		return nil, err

@@ -233,9 +233,7 @@ func (c *copyConfig) attempt(s *Server, j *job, from []*source) (*jobResult, err
 		out.moved.Rows += found.rows
 	}
 	if t == nil {
-		if t, err = s.create(to.ref, &rows); err != nil {
-			return nil, err
-		}
+		return out, s.create(j, to.ref, rows, out)
 	}
 	return out, s.write(j, t, rows, out)
 }

@@ -304,9 +304,7 @@ func (l *loadConfig) attempt(ctx context.Context, s *Server, j *job, sources []l
 		return nil, err
 	}
 	if t == nil {
-		if t, err = s.create(ref, &rows); err != nil {
-			return nil, err
-		}
+		return out, s.create(j, ref, rows, out)
 	}
 	return out, s.write(j, t, rows, out)
 }

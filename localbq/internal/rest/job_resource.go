@@ -45,8 +45,8 @@ func (c *queryConfig) resource(j *job) (*bqapi.JobConfiguration, error) {
 	if over && r != nil && r.change != nil && r.change.Target.Table != "" && !strings.HasPrefix(r.change.Kind, "DROP") {
 		q.DestinationTable = tableReference(store.TableRef(r.change.Target))
 	}
-	if over && r != nil && r.table != nil && q.DestinationTable == nil {
-		q.DestinationTable = tableReference(r.table.Ref())
+	if over && r != nil && r.into.Table != "" && q.DestinationTable == nil {
+		q.DestinationTable = tableReference(r.into)
 		q.WriteDisposition, q.CreateDisposition = "WRITE_TRUNCATE", "CREATE_IF_NEEDED"
 	}
 	return &bqapi.JobConfiguration{

@@ -179,17 +179,13 @@ func (s *Server) destination(j *job, to target, create, write string) (*store.Ta
 	return t, nil
 }
 
-// create makes the table that rows have the definition of.
-func (s *Server) create(ref store.TableRef, rows *store.Rows) (*store.Table, error) {
-	t, err := s.Store.CreateTable(ref, rows.Definition)
-	if err != nil {
-		if refusal.Is(err, refusal.Duplicate) {
-			err = errors.Join(errMoved, err)
-		}
-		return nil, err
+// create makes the table that rows have the definition of, and commits them and the job's outcome with it.
+func (s *Server) create(j *job, ref store.TableRef, rows store.Rows, out *jobResult) error {
+	_, err := s.make(j, ref, rows, out)
+	if refusal.Is(err, refusal.Duplicate) {
+		return errors.Join(errMoved, err)
 	}
-	rows.Info, rows.Definition = t.Info(), nil
-	return t, nil
+	return err
 }
 
 // errMoved says that a table changed between reading its definition and writing it.

@@ -55,8 +55,7 @@ func (s *Server) addResult(j *job, to target, t *store.Table, r *query.Result, o
 		if err := to.place(t, &w); err != nil {
 			return err
 		}
-		written, err := t.Write(w)
-		out.version = written.After
+		_, err = s.commit(j, t, w, out)
 		if refusal.Is(err, refusal.BackendError) {
 			return errors.Join(errMoved, err)
 		}

@@ -68,7 +68,7 @@ func (s *Server) cached(ctx context.Context, j *job, found *catalog) *jobResult 
 		return nil
 	}
 	hit := *kept.result
-	hit.bytes, hit.cacheHit = 0, true
+	hit.bytes, hit.cacheHit, hit.recorded = 0, true, false
 	return &hit
 }
 

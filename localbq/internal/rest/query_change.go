@@ -57,13 +57,13 @@ func (s *Server) apply(j *job, r *query.Result, out *jobResult) error {
 	}
 	switch c.Kind {
 	case "INSERT":
-		return s.insertInto(table, r, c, out)
+		return s.insertInto(j, table, r, c, out)
 	case "UPDATE", "DELETE", "MERGE":
-		return s.mutate(table, r, c, out)
+		return s.mutate(j, table, r, c, out)
 	case "TRUNCATE_TABLE":
-		return s.truncate(table, c, out)
+		return s.truncate(j, table, c, out)
 	case "CREATE_TABLE", "CREATE_TABLE_AS_SELECT":
-		return s.createFrom(table, r, c, out)
+		return s.createFrom(j, table, r, c, out)
 	case "CREATE_VIEW", "CREATE_MATERIALIZED_VIEW":
 		return s.createViewFrom(table, c)
 	case "ALTER_TABLE", "ALTER_VIEW", "ALTER_MATERIALIZED_VIEW":
@@ -97,7 +97,7 @@ func (s *Server) permitChange(j *job, c *change) error {
 
 func datasetPath(r query.Ref) string { return "projects/" + r.Project + "/datasets/" + r.Dataset }
 
-func (s *Server) insertInto(ref store.TableRef, r *query.Result, c *change, out *jobResult) error {
+func (s *Server) insertInto(j *job, ref store.TableRef, r *query.Result, c *change, out *jobResult) error {
 	t, err := s.changeable(ref)
 	if err != nil {
 		return err
@@ -115,8 +115,7 @@ func (s *Server) insertInto(ref store.TableRef, r *query.Result, c *change, out 
 	if t.Mode() != store.ModeStore {
 		w.Batches, w.Count = nil, r.Rows
 	}
-	written, err := t.Write(w)
-	out.version = written.After
+	_, err = s.commit(j, t, w, out)
 	return err
 }
 
@@ -148,19 +147,22 @@ func notAllowed(t *store.Table) error {
 	return refusal.New(refusal.Invalid, "%s is not allowed for this operation because it is currently a %s.", t.Ref(), t.Info().Kind())
 }
 
-func (s *Server) truncate(ref store.TableRef, c *change, out *jobResult) error {
+func (s *Server) truncate(j *job, ref store.TableRef, c *change, out *jobResult) error {
 	t, err := s.changeable(ref)
 	if err != nil {
 		return err
 	}
-	written, err := t.Write(store.Rows{Info: t.Info(), Truncate: true})
-	c.deleted, out.version = written.Removed, written.After
+	c.deleted = t.Stats().Rows
+	written, err := s.commit(j, t, store.Rows{Info: t.Info(), Truncate: true}, out)
+	if written.Removed != c.deleted { // rows came meanwhile
+		c.deleted, out.recorded = written.Removed, false
+	}
 	return err
 }
 
 // createFrom is CREATE TABLE, with rows or without. OR REPLACE gives a table that is there another definition and other rows
 // at once.
-func (s *Server) createFrom(ref store.TableRef, r *query.Result, c *change, out *jobResult) error {
+func (s *Server) createFrom(j *job, ref store.TableRef, r *query.Result, c *change, out *jobResult) error {
 	old, err := s.Store.Table(ref)
 	switch {
 	case refusal.Is(err, refusal.NotFound):
@@ -183,16 +185,11 @@ func (s *Server) createFrom(ref store.TableRef, r *query.Result, c *change, out 
 			return err
 		}
 	}
-	var written store.Written
-	switch {
-	case old != nil:
-		written, err = old.Write(w)
-	case len(w.Batches) > 0:
-		_, written, err = s.Store.MakeTable(ref, c.Definition, w)
-	default:
-		_, err = s.Store.CreateTable(ref, c.Definition)
+	if old != nil {
+		_, err = s.commit(j, old, w, out)
+	} else {
+		_, err = s.make(j, ref, w, out)
 	}
-	out.version = written.After
 	return err
 }
 

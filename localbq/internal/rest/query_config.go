@@ -20,6 +20,8 @@ type queryConfig struct {
 	dryRun     bool
 	parameters []query.Parameter
 	raw        json.RawMessage // queryParameters as they came
+	// object is the whole configuration as jobs.insert got it; nil for jobs.query.
+	object map[string]json.RawMessage
 }
 
 // Fields of configurations. Results of GoogleSQL are neither flattened nor bounded in size, so the fields that speak of it have no effect.

@@ -41,7 +41,7 @@ func rowIDs(t query.Table, snapshot *store.Snapshot) *query.Table {
 }
 
 // mutate is UPDATE, DELETE and MERGE: rows go by their ids, and new ones come in the same commit.
-func (s *Server) mutate(ref store.TableRef, r *query.Result, c *change, out *jobResult) error {
+func (s *Server) mutate(j *job, ref store.TableRef, r *query.Result, c *change, out *jobResult) error {
 	t, err := s.changeable(ref)
 	if err != nil {
 		return err
@@ -58,8 +58,7 @@ func (s *Server) mutate(ref store.TableRef, r *query.Result, c *change, out *job
 			return err
 		}
 	}
-	written, err := t.Write(w)
-	out.version = written.After
+	_, err = s.commit(j, t, w, out)
 	return err
 }
 

@@ -128,15 +128,25 @@ func (s *Server) keepAnonymous(j *job, r *query.Result, out *jobResult) error {
 	if err := s.Store.SetMode(ref, store.ModeStore); err != nil { // results are kept, whatever tables are
 		return err
 	}
-	out.table = t
-	return s.writeResult(t, r, store.Rows{}, out)
+	out.table, out.into = t, ref
+	return s.writeResult(j, t, r, store.Rows{}, out)
 }
 
-func (s *Server) writeResult(t *store.Table, r *query.Result, w store.Rows, out *jobResult) error {
+func (s *Server) writeResult(j *job, t *store.Table, r *query.Result, w store.Rows, out *jobResult) error {
 	w.Info, w.Batches = t.Info(), r.Batches
+	_, err := s.commit(j, t, w, out)
+	return err
+}
+
+// commit writes rows of a query's, together with the job's outcome.
+func (s *Server) commit(j *job, t *store.Table, w store.Rows, out *jobResult) (store.Written, error) {
+	w.Job = j.outcome(s.Clock.Now(), out)
 	written, err := t.Write(w)
 	out.version = written.After
-	return err
+	if err != nil {
+		out.recorded = false
+	}
+	return written, err
 }
 
 // keepIn stores a result in the table that the job names.
@@ -153,26 +163,35 @@ func (s *Server) keepIn(j *job, r *query.Result, out *jobResult) error {
 	t, err := s.Store.Table(ref)
 	switch {
 	case refusal.Is(err, refusal.NotFound) && j.config.CreateDisposition != "CREATE_NEVER":
-		return s.makeResult(to, j.config.destination(r.Schema), r, out)
+		return s.makeResult(j, to, r, out)
 	case err != nil:
 		return err
 	}
-	out.table, out.partition = t, to.partition
+	out.table, out.into, out.partition = t, ref, to.partition
 	return s.overwrite(j, to, t, r, out)
 }
 
 // makeResult stores a result in a table that it makes.
-func (s *Server) makeResult(to target, d *schema.Definition, r *query.Result, out *jobResult) error {
-	rows := store.Rows{Definition: d, Batches: r.Batches}
+func (s *Server) makeResult(j *job, to target, r *query.Result, out *jobResult) error {
+	rows := store.Rows{Definition: j.config.destination(r.Schema), Batches: r.Batches}
 	if err := to.place(nil, &rows); err != nil {
 		return err
 	}
-	t, written, err := s.Store.MakeTable(to.ref, d, rows)
+	out.into, out.partition = to.ref, to.partition
+	var err error
+	out.table, err = s.make(j, to.ref, rows, out)
+	return err
+}
+
+// make makes a table with a job's rows and the job's outcome.
+func (s *Server) make(j *job, ref store.TableRef, rows store.Rows, out *jobResult) (*store.Table, error) {
+	rows.Job = j.outcome(s.Clock.Now(), out)
+	t, written, err := s.Store.MakeTable(ref, rows.Definition, rows)
+	out.version = written.After
 	if err != nil {
-		return err
+		out.recorded = false
 	}
-	out.table, out.partition, out.version = t, to.partition, written.After
-	return nil
+	return t, err
 }
 
 // destination is the definition of a table that a query makes.
@@ -205,7 +224,7 @@ func (s *Server) overwrite(j *job, to target, t *store.Table, r *query.Result, o
 	if err := to.place(t, &w); err != nil {
 		return err
 	}
-	return s.writeResult(t, r, w, out)
+	return s.writeResult(j, t, r, w, out)
 }
 
 // errorProto is an error as a job's status has it.

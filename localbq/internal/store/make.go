@@ -60,6 +60,13 @@ func (c *makeWithRows) append(buf []byte, version int64) []byte {
 	return record.append(buf)
 }
 
+// account tells of the rows, if there are any.
+func (c *makeWithRows) account() {
+	if c.rows.written.Count > 0 {
+		c.rows.account()
+	}
+}
+
 func (c *makeWithRows) publish(s *Store, version int64) {
 	c.createTable.publish(s, version)
 	c.rows.publish(s, version)

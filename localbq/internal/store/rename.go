@@ -13,17 +13,12 @@ func (s *Store) RenameTable(ref TableRef, name string) error {
 	if err := checkTableID(name); err != nil {
 		return err
 	}
-	c := &renameTable{ref: ref, to: ref.DatasetRef().Table(name)}
-	if _, err := s.commit(c); err != nil {
-		return err
-	}
-	if wrote := s.options.Wrote; wrote != nil && c.written.Count > 0 {
-		wrote(c.table, c.written)
-	}
-	return nil
+	_, err := s.commit(&renameTable{store: s, ref: ref, to: ref.DatasetRef().Table(name)})
+	return err
 }
 
 type renameTable struct {
+	store   *Store
 	ref, to TableRef
 	table   *Table // the result
 	written Written
@@ -45,6 +40,13 @@ func (c *renameTable) prepare(s *Store, _ int64) error {
 
 func (c *renameTable) append(buf []byte, version int64) []byte {
 	return catalogRecord{Op: opRenameTable, Version: version, Ref: &c.ref, To: &c.to}.append(buf)
+}
+
+// account tells of the rows that the table of the new name has from the beginning.
+func (c *renameTable) account() {
+	if wrote := c.store.options.Wrote; wrote != nil && c.written.Count > 0 {
+		wrote(c.table, c.written)
+	}
 }
 
 func (c *renameTable) publish(s *Store, version int64) {
