@@ -17,6 +17,8 @@ type Field struct {
 	Key  string `json:"key,omitempty"`
 	Type Type   `json:"type"`
 	Mode Mode   `json:"mode,omitempty"`
+	// Unsaid says that table resources leave mode NULLABLE out, as BigQuery's do of columns that DDL has made.
+	Unsaid bool `json:"unsaid,omitempty"`
 	// Fields are the members; only for Struct.
 	Fields []*Field `json:"fields,omitempty"`
 	// RangeElement is Date, DateTime or Timestamp; only for Range.
@@ -83,6 +85,24 @@ func cloneFields(fields []*Field) []*Field {
 		out[i] = &c
 	}
 	return out
+}
+
+// LeaveModesUnsaid makes the columns such that DDL has made.
+func (s *Schema) LeaveModesUnsaid() {
+	if s == nil {
+		return
+	}
+	for _, f := range s.Fields {
+		f.LeaveModeUnsaid()
+	}
+}
+
+// LeaveModeUnsaid makes the column, with all its members, one that DDL has made.
+func (f *Field) LeaveModeUnsaid() {
+	f.Unsaid = true
+	for _, m := range f.Fields {
+		m.LeaveModeUnsaid()
+	}
 }
 
 // Picos reports whether the column is a TIMESTAMP of picoseconds.

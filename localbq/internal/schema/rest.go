@@ -118,6 +118,9 @@ func (f *Field) rest() *bqapi.TableFieldSchema {
 		Precision: f.Precision, Scale: f.Scale, DefaultValueExpression: f.Default, Collation: f.Collation,
 		RoundingMode: f.RoundingMode, Fields: fieldsToREST(f.Fields),
 	}
+	if f.Unsaid && f.Mode == Nullable {
+		r.Mode = ""
+	}
 	if f.TimestampPrecision != 0 {
 		r.TimestampPrecision = new(f.TimestampPrecision)
 	}

@@ -111,6 +111,7 @@ func addColumn(a googlesql.AlterAction) (func(*schema.Definition) error, error) 
 	if f.Default != "" {
 		return nil, a.Pos.Errorf("ALTER TABLE ADD COLUMN with a default value: add the column first, and set its default afterwards: column %s", f.Name)
 	}
+	f.LeaveModeUnsaid()
 	return func(d *schema.Definition) error {
 		if d.Schema.Field(f.Name) != nil {
 			if a.Exists {
@@ -174,6 +175,7 @@ func setType(a googlesql.AlterAction) (func(*schema.Definition) error, error) {
 	if err != nil {
 		return nil, err
 	}
+	next.LeaveModeUnsaid()
 	return onColumn(a, func(d *schema.Definition, f *schema.Field) error {
 		if use := usedBy(d, f.Name); use != "" && f.Type != next.Type {
 			return a.Pos.Errorf("The type of column %s cannot be changed: it is used by %s", f.Name, use)

@@ -47,6 +47,7 @@ func (c *compiler) createTable(t *googlesql.CreateTable) (*Plan, error) {
 	if err := c.tableOptions(t.Options, d); err != nil {
 		return nil, err
 	}
+	d.Schema.LeaveModesUnsaid()
 	plan.Change = &query.Change{Kind: kind, Target: ref, Exists: t.IfNotExists, Replace: t.Replace, Definition: d}
 	return plan, nil
 }
