@@ -1,8 +1,10 @@
 package parquetschema
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/format"
@@ -10,6 +12,39 @@ import (
 	"github.com/millrace-dev/millrace/bigquery/row"
 	"github.com/millrace-dev/millrace/bigquery/table"
 )
+
+// Open opens a Parquet file for Read: it takes its footer, and no more. A file that is damaged is an error, whatever the damage.
+func Open(r io.ReaderAt, size int64) (f *parquet.File, err error) {
+	defer func() {
+		if p := recover(); p != nil { // so the library meets some damage
+			f, err = nil, fmt.Errorf("no Parquet file, or a damaged one: %v", p)
+		}
+	}()
+	if err := footer(r, size); err != nil {
+		return nil, fmt.Errorf("no Parquet file, or a damaged one: %w", err)
+	}
+	f, err = parquet.OpenFile(r, size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
+	if err != nil {
+		return nil, fmt.Errorf("no Parquet file, or a damaged one: %w", err)
+	}
+	return f, nil
+}
+
+// footer holds the length of the footer, which stands before the marker at the end, to the file. The library takes as much
+// memory as it says.
+func footer(r io.ReaderAt, size int64) error {
+	var end [8]byte
+	if size < int64(len(end)) {
+		return fmt.Errorf("it has %d bytes", size)
+	}
+	if _, err := r.ReadAt(end[:], size-int64(len(end))); err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	if n := int64(binary.LittleEndian.Uint32(end[:])); n > size-int64(len(end)) {
+		return fmt.Errorf("its footer is to have %d bytes, and the file has %d", n, size)
+	}
+	return nil
+}
 
 // Read is the table's schema that a file was written for. The schema of a file that carries none, or has other columns than
 // the one it carries, is derived from its columns: integers are INT64, text STRING, decimals NUMERIC where that holds them and

@@ -9,9 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
-	"github.com/parquet-go/parquet-go"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/millrace-dev/millrace/bigquery/schema/arrowschema"
@@ -70,18 +68,9 @@ func Read(r io.ReaderAt, size int64, name string, o Options) (*table.Schema, err
 	case bytes.HasPrefix(head, []byte("Obj\x01")):
 		return readContainer(io.NewSectionReader(r, 0, size))
 	case bytes.HasPrefix(head, []byte("ARROW1")):
-		f, err := ipc.NewFileReader(io.NewSectionReader(r, 0, size))
-		if err != nil {
-			return nil, fmt.Errorf("not an Arrow file: %w", err)
-		}
-		return readArrow(f.Schema(), f.Close)
+		return readArrow(r, size, false)
 	case bytes.HasPrefix(head, []byte{0xff, 0xff, 0xff, 0xff}):
-		s, err := ipc.NewReader(io.NewSectionReader(r, 0, size))
-		if err != nil {
-			return nil, fmt.Errorf("not an Arrow stream: %w", err)
-		}
-		defer s.Release()
-		return arrowschema.Read(s.Schema())
+		return readArrow(r, size, true)
 	}
 	if size > maxText {
 		return nil, fmt.Errorf("%d bytes are more than a schema has, and it is no Parquet, Avro or Arrow file", size)
@@ -109,22 +98,12 @@ func readText(text []byte, name string, o Options) (*table.Schema, error) {
 	return table.ParseSchemaJSON(text)
 }
 
-func readParquet(r io.ReaderAt, size int64) (s *table.Schema, err error) {
-	defer func() {
-		if p := recover(); p != nil { // the library meets some damaged files with a panic
-			s, err = nil, fmt.Errorf("not a Parquet file: %v", p)
-		}
-	}()
-	f, err := parquet.OpenFile(r, size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
+func readParquet(r io.ReaderAt, size int64) (*table.Schema, error) {
+	f, err := parquetschema.Open(r, size)
 	if err != nil {
-		return nil, fmt.Errorf("not a Parquet file: %w", err)
+		return nil, err
 	}
 	return parquetschema.Read(f)
-}
-
-func readArrow(a *arrow.Schema, closing func() error) (*table.Schema, error) {
-	s, err := arrowschema.Read(a)
-	return s, errors.Join(err, closing())
 }
 
 // Write writes a schema in a form.
