@@ -53,9 +53,9 @@ func gzipped(t testing.TB, in io.Reader) []byte {
 	return pack(t, in, func(w io.Writer) (*gzip.Writer, error) { return gzip.NewWriterLevel(w, gzip.BestSpeed) })
 }
 
-// gzipBomb is text, and a gibibyte of zeros: a gzip file may have several members.
+// gzipBomb is text, and 320 MiB of zeros: a gzip file may have several members.
 func gzipBomb(t testing.TB, text string) []byte {
-	return append(gzipped(t, strings.NewReader(text)), bytes.Repeat(gzipped(t, zeros(32<<20)), 32)...)
+	return append(gzipped(t, strings.NewReader(text)), bytes.Repeat(gzipped(t, zeros(32<<20)), 10)...)
 }
 
 // loads is load jobs of files that come with the job, by the official client.
@@ -297,6 +297,10 @@ func TestHostileBodies(t *testing.T) {
 		wants(t, 13*modest, gcs+"/upload/storage/v1/b/lake/o?uploadType=multipart", "multipart/related; boundary=x", "gzip", object, "unpacks to more than 134217728 bytes")
 		part := gzipBomb(t, "--x\r\nContent-Type: application/json\r\n\r\n{\"name\": \"")
 		wants(t, modest, gcs+"/upload/storage/v1/b/lake/o?uploadType=multipart", "multipart/related; boundary=x", "gzip", part, "Metadata part is too large.")
+	})
+	t.Run("a job of 21 MiB that brings a file", func(t *testing.T) {
+		body := []byte("--x\r\n\r\n{\"a\": \"" + strings.Repeat("x", 21<<20))
+		wants(t, 4*modest, jobs+"multipart", "multipart/related; boundary=x", "", body, "Request payload size exceeds the limit: 20971520 bytes.")
 	})
 	t.Run("10,000 nested messages", func(t *testing.T) {
 		objects := strings.Repeat(`{"a":`, deep+1) + "1" + strings.Repeat("}", deep+1)

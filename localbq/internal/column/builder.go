@@ -26,11 +26,16 @@ type Builder struct {
 	shape    *arrow.Schema
 	batch    *array.RecordBuilder
 	rows     int64
+	bytes    int64       // of what has no fixed size
 	defaults []*standard // by column, for records that have no value; nil is NULL
 }
 
-// maxRows is the rows of one batch: a store's chunk.
-const maxRows = 65_536
+const (
+	// maxRows is the rows of one batch: a store's chunk.
+	maxRows = 65_536
+	// maxBytes is when a batch of large values is full; Arrow's offsets end at 2 GiB.
+	maxBytes = 64 << 20
+)
 
 // New makes a builder for the columns of a table.
 func New(s *schema.Schema, o Options) (*Builder, error) {
@@ -54,13 +59,30 @@ func (b *Builder) Add(r Record) error {
 	}
 	for i, v := range row {
 		add(b.batch.Field(i), b.root.fields[i], v)
+		b.bytes += size(v)
 	}
 	b.rows++
 	return nil
 }
 
 // Full reports that the batch should be taken.
-func (b *Builder) Full() bool { return b.rows >= maxRows }
+func (b *Builder) Full() bool { return b.rows >= maxRows || b.bytes >= maxBytes }
+
+// size is what of a converted value has no fixed size.
+func size(v any) (n int64) {
+	switch v := v.(type) {
+	case string:
+		return int64(len(v))
+	case []byte:
+		return int64(len(v))
+	case []any:
+		n = int64(8 * len(v))
+		for _, e := range v {
+			n += size(e)
+		}
+	}
+	return n
+}
 
 // Rows is the number of rows in the batch.
 func (b *Builder) Rows() int64 { return b.rows }
@@ -72,7 +94,7 @@ func (b *Builder) Take() arrow.RecordBatch {
 		b.rows = 0
 		return out
 	}
-	b.rows = 0
+	b.rows, b.bytes = 0, 0
 	return b.batch.NewRecordBatch()
 }
 

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"mime"
 	"mime/multipart"
 	"net/http"
@@ -99,7 +100,7 @@ func (s *Server) multipartJob(c *call) (any, error) {
 		return nil, refusal.New(refusal.Invalid, "Invalid Content-Type %q: expected multipart/related with a boundary", c.r.Header.Get("Content-Type"))
 	}
 	parts := multipart.NewReader(c.r.Body, params["boundary"])
-	raw, err := nextPart(parts)
+	raw, err := nextPart(parts, maxBodyBytes)
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +108,7 @@ func (s *Server) multipartJob(c *call) (any, error) {
 	if err := decode(raw, &object); err != nil {
 		return nil, err
 	}
-	data, err := nextPart(parts)
+	data, err := nextPart(parts, math.MaxInt64-1)
 	if err != nil {
 		return nil, err
 	}
@@ -118,15 +119,20 @@ func (s *Server) multipartJob(c *call) (any, error) {
 	return c.jobResource(j)
 }
 
-func nextPart(r *multipart.Reader) ([]byte, error) {
+// nextPart reads a part of at most so many bytes.
+func nextPart(r *multipart.Reader, most int64) ([]byte, error) {
+	var raw []byte
 	p, err := r.NextRawPart()
 	if err == nil {
-		var raw []byte
-		if raw, err = io.ReadAll(p); err == nil {
-			return raw, nil
-		}
+		raw, err = io.ReadAll(io.LimitReader(p, most+1))
 	}
-	return nil, refusal.New(refusal.Invalid, "Malformed multipart body: %v", err)
+	switch {
+	case err != nil:
+		return nil, refusal.New(refusal.Invalid, "Malformed multipart body: %v", err)
+	case int64(len(raw)) > most:
+		return nil, refusal.New(refusal.Invalid, "Request payload size exceeds the limit: %d bytes.", most)
+	}
+	return raw, nil
 }
 
 // readUpload reads the job that comes with a file.

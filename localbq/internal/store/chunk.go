@@ -12,6 +12,9 @@ import (
 
 const (
 	maxChunkRows = 65_536
+	// maxChunkBytes closes a chunk of large values early: its rows are joined into one batch, whose offsets end at 2 GiB, and
+	// are one frame of a data file.
+	maxChunkBytes = maxWrite / 2
 	// fanIn is how many pieces of one level are joined into one of the next. A row of a one-row append is so copied at
 	// most three times on the way into a full chunk (64³ > 65,536).
 	fanIn = 64
@@ -23,6 +26,7 @@ const (
 type chunk struct {
 	first  int64 // id of its first row
 	rows   int64
+	bytes  int64 // logical ones, about
 	info   *Info // the definition that the pieces are shaped by
 	pieces []piece
 	marks  []mark
@@ -48,12 +52,13 @@ type mark struct {
 	ingested int64
 }
 
-func (c *chunk) full() bool { return c.rows >= maxChunkRows }
+func (c *chunk) full() bool { return c.rows >= maxChunkRows || c.bytes >= maxChunkBytes }
 
 // add appends a batch that fits, visible from version on.
 func (c *chunk) add(batch arrow.RecordBatch, version, ingested int64) {
 	c.pieces = append(c.pieces, piece{batch: batch})
 	c.rows += batch.NumRows()
+	c.bytes += logicalBytes(c.info.Schema, batch)
 	if n := len(c.marks); n > 0 && c.marks[n-1].version == version && c.marks[n-1].ingested == ingested {
 		c.marks[n-1].rows = c.rows
 	} else {

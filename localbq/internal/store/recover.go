@@ -443,6 +443,7 @@ func (d *dataReader) chunk(cs *chunkState, infos []*Info) (*chunk, error) {
 		}
 		c.pieces = append(c.pieces, piece{batch: b})
 		c.rows += e.Rows
+		c.bytes += logicalBytes(c.info.Schema, b)
 		if c.rows > maxChunkRows {
 			return nil, fmt.Errorf("%s at byte %d: a chunk of more than %d rows", dataName(e.File), e.Offset, maxChunkRows)
 		}

@@ -2,11 +2,13 @@ package store
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/millrace-dev/millrace/localbq/internal/clock"
 	"github.com/millrace-dev/millrace/localbq/internal/refusal"
@@ -221,5 +223,30 @@ func TestSnapshot(t *testing.T) {
 				t.Errorf("got %v, want invalid", err)
 			}
 		})
+	}
+}
+
+// TestLargeValues: a chunk of large values is closed before it is more than one batch, or one frame of a data file, can hold.
+func TestLargeValues(t *testing.T) {
+	s := inMemory(t)
+	shape := columns("s", schema.String)
+	tab := makeTable(t, s, table, &schema.Definition{Schema: shape})
+	b := array.NewRecordBuilder(memory.DefaultAllocator, shape.Arrow())
+	b.Field(0).(*array.StringBuilder).Append(strings.Repeat("x", 64<<20))
+	large := b.NewRecordBatch()
+	for range 40 { // the same memory, 2.5 GiB of rows
+		put(t, tab, large)
+	}
+	if n := len(tab.chunks); n < 5 {
+		t.Errorf("%d chunks", n)
+	}
+	for _, c := range tab.chunks {
+		if c.bytes > maxWrite {
+			t.Errorf("a chunk of %d bytes: it cannot be read back", c.bytes)
+		}
+	}
+	snapshot, err := tab.Snapshot()
+	if err != nil || snapshot.NumRows() != 40 {
+		t.Errorf("%v, %v", snapshot, err)
 	}
 }
