@@ -49,6 +49,9 @@ func NewSource[T any](from Input, rows row.Deserializer[T], o SourceOptions) (*S
 	} else if s, ok := rows.(Selective); ok {
 		if config.Columns = s.ReaderSchema(); config.Columns != nil {
 			faults = append(faults, checkReaderSchema(config.Columns.Fields, ""))
+			if config.ReaderSchema != nil {
+				faults = append(faults, errors.New("ReaderSchema is given, and the deserializer has one of its own: leave one out"))
+			}
 		}
 	}
 	if err := errors.Join(faults...); err != nil {

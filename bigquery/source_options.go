@@ -41,6 +41,11 @@ type SourceOptions struct {
 	// SelectedFields are the columns to read; dotted paths select members of STRUCTs. Only they are billed. Rows keep the
 	// order of the table. Default: all.
 	SelectedFields []string
+	// ReaderSchema is an Avro schema that rows are read with, instead of the session's: rows hold the fields of that record, in its
+	// order, found by name or alias, converted to its types where Avro allows; fields that the table lacks are their defaults. What can
+	// never fit fails the plan, with D-SCHEMA; a NULL that its type does not allow fails the read, with D-NULL. Default: rows are as
+	// the session has them.
+	ReaderSchema string
 	// RowRestriction is the body of a WHERE clause, at most 1,000,000 bytes (stream.proto,
 	// ReadSession.TableReadOptions.row_restriction). It cuts what is transferred; what is billed, only on partitioning
 	// and clustering columns. Default: every row.
@@ -112,6 +117,11 @@ func (o SourceOptions) resolve(from Input) (storageread.Config, error) {
 		StallTimeout:            f.seconds("StallTimeout", o.StallTimeout, 0),
 		Limit:                   o.Limit,
 		Connection:              o.Connection,
+	}
+	if o.ReaderSchema != "" {
+		var err error
+		out.ReaderSchema, err = storageread.ParseReaderSchema(o.ReaderSchema)
+		f.all = append(f.all, err)
 	}
 	f.input(from, &o, &out)
 	f.selection(&o)

@@ -34,7 +34,7 @@ func (s *Source[T]) Session(ctx context.Context) (*ReadSession[T], error) {
 	if err != nil {
 		return nil, err
 	}
-	d, err := storageread.NewDecoder(planned.Schema, s.config.Columns)
+	d, err := s.config.Decoder(planned.Schema)
 	if err != nil {
 		return nil, err
 	}

@@ -105,7 +105,7 @@ var rules = []rule{
 		ours:   []string{"stream", "bigquery/table", "bigquery/row", "bigquery/internal/tableadmin", "internal/retry", "internal/gcp"},
 		theirs: google, testOurs: []string{"localbq/...", "stream/streamtest/..."}, testTheirs: []string{"golang.org/x/net/http2"}},
 	{room: "bigquery/internal/storageread", why: "read streams to rows",
-		ours:   []string{"stream", "bigquery/table", "bigquery/row", "internal/retry", "internal/gcp"},
+		ours:   []string{"stream", "bigquery/table", "bigquery/row", "internal/avro", "internal/retry", "internal/gcp"},
 		theirs: join(google, codecs), testOurs: []string{"localbq/...", "stream/streamtest/..."}},
 	{room: "bigquery/internal/staging", why: "row bytes to the files of load jobs", ours: []string{"bigquery/table", "bigquery/row"},
 		theirs: join(protobuf, codecs), testOurs: []string{"bigquery/row/rowtest"}, testTheirs: []string{"github.com/twmb/avro"}},
@@ -116,7 +116,7 @@ var rules = []rule{
 	{room: "bigquery", why: "the face: options, errors, the generic part; no engine", ours: []string{"stream", "bigquery/table",
 		"bigquery/row", "bigquery/internal/tableadmin", "bigquery/internal/storagewrite", "bigquery/internal/storageread",
 		"internal/retry", "internal/gcp"},
-		testOurs:   []string{"localbq/...", "stream/streamtest/...", "bigquery/row/jsonrow", "bigquery/row/structrow", "engine", "files"},
+		testOurs:   []string{"localbq/...", "stream/streamtest/...", "bigquery/row/jsonrow", "bigquery/row/structrow", "bigquery/row/avrorow", "engine", "files"},
 		testTheirs: google},
 
 	{room: "files/parquetfile", why: "Parquet files, apart because of what it takes to read them", ours: []string{"files", "bigquery/row/arrowrow"},

@@ -6,6 +6,7 @@ import (
 
 	"github.com/millrace-dev/millrace/bigquery/row"
 	"github.com/millrace-dev/millrace/bigquery/table"
+	"github.com/millrace-dev/millrace/internal/avro"
 )
 
 // Decoder turns the rows of a session's blocks into values. It holds one row, made anew by every call of Decode. It is
@@ -90,6 +91,9 @@ func (d *Decoder) record(b []byte, i int, p *plan, out []row.Value) int {
 			return d.within(s)
 		}
 	}
+	for k := range p.constants {
+		out[p.constants[k].slot] = p.constants[k].value
+	}
 	return i
 }
 
@@ -100,7 +104,7 @@ func (d *Decoder) value(b []byte, i int, s *step, v *row.Value) int {
 	case opLong, opInt:
 		return d.integer(b, i, s, v)
 	case opBytes:
-		n, next := length(b, i)
+		n, next := avro.Length(b, i)
 		if next < 0 {
 			return d.failAt(i, badLength)
 		}
@@ -118,6 +122,12 @@ func (d *Decoder) value(b []byte, i int, s *step, v *row.Value) int {
 		}
 		v.Int = int64(b[i])
 		return i + 1
+	case opFloat:
+		if len(b)-i < 4 {
+			return d.failAt(i, short)
+		}
+		v.Int = int64(math.Float64bits(float64(math.Float32frombits(binary.LittleEndian.Uint32(b[i:])))))
+		return i + 4
 	case opDecimal:
 		return d.decimal(b, i, s, v)
 	case opDateTime:
@@ -135,14 +145,16 @@ func (d *Decoder) integer(b []byte, i int, s *step, v *row.Value) int {
 	next := i + 1
 	if i < len(b) && b[i] < 0x80 {
 		u = uint64(b[i])
-	} else if u, next = varint(b, i); next < 0 {
+	} else if u, next = avro.Varint(b, i); next < 0 {
 		return d.failAt(i, badVarint)
 	}
-	v.Int = zigzag(u)
+	v.Int = avro.Zigzag(u)
 	if s.op == opInt && int64(int32(v.Int)) != v.Int {
 		return d.failAt(i, "a number of more than 32 bits")
 	}
-	if s.toDouble {
+	if s.toFloat {
+		v.Int = int64(math.Float64bits(float64(float32(v.Int))))
+	} else if s.toDouble {
 		v.Int = int64(math.Float64bits(float64(v.Int)))
 	}
 	return next
@@ -151,7 +163,7 @@ func (d *Decoder) integer(b []byte, i int, s *step, v *row.Value) int {
 var zero = []byte{0}
 
 func (d *Decoder) decimal(b []byte, i int, s *step, v *row.Value) int {
-	n, next := length(b, i)
+	n, next := avro.Length(b, i)
 	if next < 0 {
 		return d.failAt(i, badLength)
 	}
@@ -163,7 +175,7 @@ func (d *Decoder) decimal(b []byte, i int, s *step, v *row.Value) int {
 }
 
 func (d *Decoder) dateTime(b []byte, i int, v *row.Value) int {
-	n, next := length(b, i)
+	n, next := avro.Length(b, i)
 	if next < 0 {
 		return d.failAt(i, badLength)
 	}
@@ -199,13 +211,13 @@ func (d *Decoder) array(b []byte, i int, elem *step, v *row.Value) int {
 
 // count reads how many elements come next: 0 ends the array, and a negative count is followed by their size in bytes.
 func (d *Decoder) count(b []byte, i int) (n, next int) {
-	u, next := varint(b, i)
+	u, next := avro.Varint(b, i)
 	if next < 0 {
 		return 0, d.failAt(i, badVarint)
 	}
-	c := zigzag(u)
+	c := avro.Zigzag(u)
 	if c < 0 {
-		if _, next = varint(b, next); next < 0 {
+		if _, next = avro.Varint(b, next); next < 0 {
 			return 0, d.failAt(i, badVarint)
 		}
 		c = -c
@@ -220,7 +232,7 @@ func (d *Decoder) count(b []byte, i int) (n, next int) {
 func (d *Decoder) skip(b []byte, i int, s *step) int {
 	switch s.op {
 	case opLong, opInt:
-		if _, next := varint(b, i); next >= 0 {
+		if _, next := avro.Varint(b, i); next >= 0 {
 			return next
 		}
 		return d.failAt(i, badVarint)
@@ -239,7 +251,7 @@ func (d *Decoder) skip(b []byte, i int, s *step) int {
 	case opArray:
 		return d.skipArray(b, i, s.elem)
 	default: // opBytes, opDecimal, opDateTime
-		n, next := length(b, i)
+		n, next := avro.Length(b, i)
 		if next < 0 {
 			return d.failAt(i, badLength)
 		}
@@ -280,43 +292,4 @@ func (d *Decoder) skipArray(b []byte, i int, elem *step) int {
 			}
 		}
 	}
-}
-
-func zigzag(u uint64) int64 { return int64(u>>1) ^ -int64(u&1) }
-
-// varint reads up to 64 bits, 7 in a byte; next is negative when the bytes end too early or go on too long.
-func varint(b []byte, i int) (u uint64, next int) {
-	for shift := 0; i < len(b); shift += 7 {
-		c := b[i]
-		i++
-		if c < 0x80 {
-			if shift == 63 && c > 1 {
-				break
-			}
-			return u | uint64(c)<<shift, i
-		}
-		if shift == 63 {
-			break
-		}
-		u |= uint64(c&0x7f) << shift
-	}
-	return 0, failed
-}
-
-// length reads the length of bytes that are all there; next is where they start, or negative.
-func length(b []byte, i int) (n, next int) {
-	if i < len(b) && b[i] < 0x80 {
-		n, next = int(zigzag(uint64(b[i]))), i+1
-	} else {
-		u, after := varint(b, i)
-		if z := zigzag(u); after < 0 || z > int64(len(b)) {
-			return 0, failed
-		} else {
-			n, next = int(z), after
-		}
-	}
-	if n < 0 || n > len(b)-next {
-		return 0, failed
-	}
-	return n, next
 }

@@ -11,6 +11,14 @@ import (
 type plan struct {
 	steps []step
 	width int // how many values come out
+
+	constants []constant // columns that the session lacks
+}
+
+// constant is the default of a column.
+type constant struct {
+	slot  int
+	value row.Value
 }
 
 // step reads one value.
@@ -20,6 +28,7 @@ type step struct {
 	nullable bool // may be null in the bytes; see null and some
 	refuse   bool // null in the bytes is an error, because the reader's schema says REQUIRED
 	toDouble bool // an integer that the reader's schema calls FLOAT64
+	toFloat  bool // and of 32 bits
 	null     byte
 	some     byte
 
@@ -30,9 +39,6 @@ type step struct {
 }
 
 const skipped = -1
-
-// kindSchema is the class of a reader's schema that the session's does not fit.
-const kindSchema row.Kind = "D-SCHEMA"
 
 // identity is the plan that reads every field into its own place. Records that the schema names several times share one
 // plan.
@@ -103,7 +109,7 @@ func fieldIndex(fields []table.Field, name string) int {
 }
 
 func resolveError(path, msg string) error {
-	return &row.Error{Kind: kindSchema, Path: path, Offset: -1, Msg: msg}
+	return &row.Error{Kind: row.KindResolve, Path: path, Offset: -1, Msg: msg}
 }
 
 func (p *planner) resolveStep(n *node, want *table.Field, path string) (step, error) {

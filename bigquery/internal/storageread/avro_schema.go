@@ -18,6 +18,7 @@ const (
 	opInt         // zigzag varint of 32 bits
 	opLong        // zigzag varint of 64 bits
 	opDouble      // 8 bytes, little-endian
+	opFloat       // 4 bytes, in defaults of a reader's schema only
 	opBytes       // length and bytes; also text
 	opDecimal     // length and big-endian two's complement
 	opDateTime    // length and text such as 2026-08-12T12:34:56.123456

@@ -369,7 +369,7 @@ func TestReaderSchema(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := NewDecoder(session, &table.Schema{Fields: []table.Field{f}})
-			if e, ok := errors.AsType[*row.Error](err); !ok || e.Kind != kindSchema || !strings.HasPrefix(e.Path, f.Name) {
+			if e, ok := errors.AsType[*row.Error](err); !ok || e.Kind != row.KindResolve || !strings.HasPrefix(e.Path, f.Name) {
 				t.Errorf("got %v, want D-SCHEMA at %s", err, f.Name)
 			}
 		})

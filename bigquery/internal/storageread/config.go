@@ -19,6 +19,8 @@ type Config struct {
 	Parent string
 	// Columns are what the deserializer wants of the session's; nil is all.
 	Columns *table.Schema
+	// ReaderSchema is what rows are resolved into, instead of Columns; nil is none.
+	ReaderSchema *ReaderSchema
 
 	SelectedFields          []string
 	RowRestriction          string

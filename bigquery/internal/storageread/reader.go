@@ -67,7 +67,7 @@ func (r *Reader) decoder(s Split) (*Decoder, error) {
 	if r.cursor.decoder != nil && r.split.Schema == s.Schema {
 		return r.cursor.decoder, nil
 	}
-	return NewDecoder(s.Schema, r.config.Columns)
+	return r.config.Decoder(s.Schema)
 }
 
 func (r *Reader) startFetching(ctx context.Context, position int64) error {

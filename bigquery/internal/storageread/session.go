@@ -70,7 +70,7 @@ func (c *Config) plan(ctx context.Context, a Attempt) (*Session, error) {
 	}
 	s.Table = from
 	// A schema that cannot be read, or not as the deserializer wants it, fails the plan and not a reader.
-	_, err = NewDecoder(s.Schema, c.Columns)
+	_, err = c.Decoder(s.Schema)
 	return s, err
 }
 

@@ -140,7 +140,7 @@ func TestPlanFailsWhereTheReaderWould(t *testing.T) {
 	_, err := planWith(t, &fakeService{streams: 1}, func(c *Config) {
 		c.Columns = &table.Schema{Fields: []table.Field{{Name: "c", Type: table.Int64}}}
 	})
-	if e, ok := errors.AsType[*row.Error](err); !ok || e.Kind != kindSchema || !strings.Contains(err.Error(), "failed to plan") {
+	if e, ok := errors.AsType[*row.Error](err); !ok || e.Kind != row.KindResolve || !strings.Contains(err.Error(), "failed to plan") {
 		t.Errorf("got %v", err)
 	}
 }
