@@ -46,7 +46,7 @@ func (e *sinkEncoder[T]) Encode(ctx context.Context, r *stream.Record[T], emit f
 		return nil
 	}
 	if misconfigured(err) {
-		return &stream.PositionError{At: r.At.Location(), Err: fmt.Errorf("row of %s: %w", dst, err)}
+		return misconfigurationOf(dst, &r.At, err)
 	}
 	if err == nil {
 		if err = p.Commit(buf, emit); !errors.Is(err, storagewrite.ErrRowTooLong) {

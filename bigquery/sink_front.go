@@ -60,6 +60,18 @@ func misconfigured(err error) bool {
 	return errors.As(err, &e) && e.Kind.Configuration() || errors.Is(err, row.ErrUnavailable)
 }
 
+// misconfiguration is such an error. It ends the attempt.
+type misconfiguration struct{ error }
+
+func (m misconfiguration) Unwrap() error { return m.error }
+
+// Permanent says that the next attempt would meet it again: see engine.Restart.
+func (m misconfiguration) Permanent() bool { return !errors.Is(m.error, row.ErrUnavailable) }
+
+func misconfigurationOf(dst table.Destination, at *stream.Position, err error) error {
+	return misconfiguration{&stream.PositionError{At: at.Location(), Err: fmt.Errorf("row of %s: %w", dst, err)}}
+}
+
 func skipped(err error) bool { return errors.Is(err, row.ErrSkip) || errors.Is(err, stream.ErrSkip) }
 
 // failed describes a record that is wrong by itself.

@@ -107,7 +107,8 @@ func TestRecordsThatCostNothing(t *testing.T) {
 		err := write(l, "configuration")
 		var at *stream.PositionError
 		var e *row.Error
-		if !errors.As(err, &at) || !errors.As(err, &e) || errors.Is(err, stream.ErrRecordFailed) || len(taken.records) != 0 {
+		var lasting interface{ Permanent() bool }
+		if !errors.As(err, &at) || !errors.As(err, &e) || errors.Is(err, stream.ErrRecordFailed) || len(taken.records) != 0 || !errors.As(err, &lasting) {
 			t.Errorf("got %v, taken %v", err, taken.records)
 		}
 	})

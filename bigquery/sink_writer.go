@@ -2,7 +2,6 @@ package bigquery
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/millrace-dev/millrace/bigquery/internal/storagewrite"
@@ -45,7 +44,7 @@ func (w *sinkWriter[T]) Write(ctx context.Context, r *stream.Record[T]) error {
 		w.core.Skip()
 		return nil
 	case misconfigured(err):
-		return &stream.PositionError{At: r.At.Location(), Err: fmt.Errorf("row of %s: %w", t.Destination(), err)}
+		return misconfigurationOf(t.Destination(), &r.At, err)
 	}
 	return w.core.Reject(ctx, t, w.failed(r, err))
 }

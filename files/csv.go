@@ -101,3 +101,32 @@ func (q quoteEnder) end(data []byte, state *cellState) int {
 	}
 	return -1
 }
+
+// Counter counts the records of an input as it goes by, without reading them.
+type Counter struct {
+	ender ender
+	state cellState
+	n     int
+}
+
+// Counter makes the Counter of an input that is read with these options.
+func (o Options) Counter() (*Counter, error) {
+	o, err := o.resolve()
+	if err != nil {
+		return nil, err
+	}
+	return &Counter{ender: o.ender(), n: -o.preamble()}, nil
+}
+
+// Add takes the next bytes and answers how many records have ended so far, blank ones included, and those before them that
+// are none left out.
+func (c *Counter) Add(data []byte) int {
+	for {
+		n := c.ender.end(data, &c.state)
+		if n < 0 {
+			return c.n
+		}
+		data = data[n+1:]
+		c.n++
+	}
+}

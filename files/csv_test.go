@@ -217,3 +217,21 @@ func TestCSVCutsAsTheStandardLibrary(t *testing.T) {
 type iotest struct{ r io.Reader }
 
 func (o iotest) Read(p []byte) (int, error) { return o.r.Read(p[:1]) }
+
+// TestCounter: records that span lines count once, in whatever pieces they come.
+func TestCounter(t *testing.T) {
+	c, err := Options{Format: CSV, CSV: CSVOptions{SkipRows: 1}}.Counter()
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := 0
+	for _, b := range []byte("report\na\n1\n\"x\ny\"\n2\n3") {
+		last = c.Add([]byte{b})
+	}
+	if last != 3 {
+		t.Errorf("%d records, want 3", last)
+	}
+	if _, err := (Options{MaxRecordBytes: -1}).Counter(); err == nil {
+		t.Error("want an error")
+	}
+}

@@ -26,6 +26,9 @@ func check(f *File, d *decoder) {
 	if c.one("sink", keysOf(reflect.TypeFor[Sink]())...) && f.Sink.BigQuery != nil {
 		c.bigquery(f.Sink.BigQuery)
 		c.avro(f)
+		if f.Source.Files != nil {
+			c.together(f.Source.Files, &f.Sink.BigQuery.Schema)
+		}
 	}
 	c.checkpoint(f.Checkpoint)
 	c.notNegative("parallelism", f.Parallelism)
@@ -106,6 +109,12 @@ func (c checker) name(name string) {
 
 func (c checker) files(f *Files) {
 	const key = "source.files.paths"
+	if f.CSV != nil {
+		c.csv(f)
+	}
+	if f.Format == "parquet" && slices.Contains(f.Paths, "-") {
+		c.fault(key, "has standard input, and Parquet files are read from their ends: name files")
+	}
 	if c.there(key) && len(f.Paths) == 0 && c.sound(key) {
 		c.fault(key, "is empty: name at least one file or pattern")
 	}
@@ -139,6 +148,45 @@ func (c checker) avro(f *File) {
 	}
 	if b.Schema.Infer != nil && c.there(sink+"schema.unknownFields") {
 		c.fault(sink+"schema.unknownFields", "means nothing for a schema that is the files' own")
+	}
+}
+
+// csv checks what is said about CSV files.
+func (c checker) csv(f *Files) {
+	const key = "source.files.csv"
+	if f.Format != "csv" {
+		if c.sound("source.files.format") {
+			c.fault(key, "means nothing unless format is csv")
+		}
+		return
+	}
+	for name, text := range map[string]string{".delimiter": f.CSV.Delimiter, ".quote": f.CSV.Quote} {
+		if len(text) > 1 {
+			c.fault(key+name, "%q has %d bytes: expected one ASCII character", text, len(text))
+		}
+	}
+	c.notNegative(key+".skipRows", f.CSV.SkipRows)
+	if err := f.CSV.options().Validate(); err != nil && c.sound(key) {
+		for line := range strings.Lines(err.Error()) {
+			c.fault(key, "%s", strings.TrimPrefix(strings.TrimSpace(line), "csv: "))
+		}
+	}
+}
+
+// together checks what not every format of files has.
+func (c checker) together(f *Files, s *Schema) {
+	const key = "sink.bigquery.schema"
+	switch {
+	case f.Format != "csv" && f.Format != "parquet":
+		return
+	case s.Rest != "":
+		c.fault(key+".rest", "needs documents of JSON: records of %s have no field that is not a column", f.Format)
+	}
+	if s.Infer != nil && s.Infer.Text {
+		c.fault(key+".infer.text", "needs documents of JSON")
+	}
+	if s.Infer != nil && len(s.Infer.JSON) > 0 && f.Format == "csv" {
+		c.fault(key+".infer.json", "needs documents of JSON, or Parquet: give a schema file")
 	}
 }
 
@@ -190,7 +238,7 @@ func (c checker) table(key, pattern string) {
 	if !c.there(key) || !c.sound(key) {
 		return
 	}
-	_, _, err := resolver(pattern)
+	_, _, err := resolver(pattern, ndjsonFormat{})
 	var at *bigquery.PatternError
 	switch {
 	case errors.As(err, &at):

@@ -21,10 +21,23 @@ type Source struct {
 // Files reads local files.
 type Files struct {
 	Paths          []string `need:"true"` // files and patterns; relative ones are relative to the job file
-	Format         string   `one:"ndjson,avro"`
+	Format         string   `one:"ndjson,avro,csv,parquet"`
+	CSV            *CSV
 	MaxRecordBytes Bytes
 	MaxBlockBytes  Bytes
 	SplitBytes     Bytes
+}
+
+// CSV says more about CSV files.
+type CSV struct {
+	Delimiter        string   // between cells; "" is a comma
+	Quote            string   // around cells; "" is a double quote
+	NoQuotes         bool     // nothing encloses cells
+	NoHeader         bool     // the first record does not name the columns
+	SkipRows         int      // records before the header
+	NullMarkers      []string // texts that mean NULL; none given: the empty text
+	AllowJaggedRows  bool     // missing cells at the end are NULL
+	TimestampNumbers string   `one:"reject,seconds,millis,micros"` // what numbers mean in TIMESTAMP columns
 }
 
 // Sink is where records go: exactly one of its keys.

@@ -19,17 +19,19 @@ import (
 type scan struct {
 	source *files.Source
 	to     bigquery.Resolver[files.Record]
-	fixed  bool  // all records go to one table
-	sample int   // records for each table
-	limit  int64 // bytes of records to look through; 0 is no limit
-	infer  jsonrow.InferOptions
+	fixed  bool                      // all records go to one table
+	sample int                       // records for each table
+	limit  int64                     // bytes of records to look through; 0 is no limit
+	infer  func() (inference, error) // begins to learn about a table; nil to learn which tables there are
+	// options are those of the source.
+	options files.Options
 
 	seen map[table.Destination]*sampled
 }
 
 // sampled is what the scan knows of one table.
 type sampled struct {
-	inference *jsonrow.Inference
+	inference inference
 	documents int
 }
 
@@ -71,17 +73,30 @@ func (s *scan) add(ctx context.Context, rec *stream.Record[files.Record]) (enoug
 	}
 	t := s.seen[dst]
 	if t == nil {
-		t = &sampled{inference: jsonrow.NewInference(s.infer)}
+		t = &sampled{}
 		s.seen[dst] = t
+		if s.infer != nil {
+			if t.inference, err = s.infer(); err != nil {
+				return false, err
+			}
+		}
 	}
 	if t.documents < s.sample {
-		if err := t.inference.Add(rec.Value.Bytes); err == nil {
+		if err := t.inference.add(rec.Value); err == nil {
 			t.documents++
+		} else if unfit(err) {
+			return false, fmt.Errorf("infer the schema of %s at %s: %w", dst, rec.At, err)
 		} else if tooWide(err) {
 			return false, fmt.Errorf("infer the schema of %s at %s: %w: name fields in schema.infer.json that are to be one JSON column", dst, rec.At, err)
 		}
 	}
 	return s.fixed && t.documents >= s.sample, nil
+}
+
+// unfit recognises what is wrong with a file as a whole, its header or its schema, and would be with any record of it.
+func unfit(err error) bool {
+	var e *row.Error
+	return errors.As(err, &e) && e.Kind.Configuration()
 }
 
 // tooWide recognises the one error of a document that is no fault of the document.
@@ -109,7 +124,7 @@ func (s *scan) schemas(c Create) ([]Inferred, error) {
 	var all []Inferred
 	var faults []error
 	for _, dst := range s.destinations() {
-		inf, err := s.seen[dst].inference.Schema()
+		inf, err := s.seen[dst].inference.schema()
 		if err != nil {
 			faults = append(faults, fmt.Errorf("infer the schema of %s from %d records: %w", dst, s.seen[dst].documents, err))
 			continue

@@ -39,7 +39,7 @@ func (s *scan) peek(ctx context.Context, source *files.Source, in io.Reader) err
 		if r.err != nil {
 			return fmt.Errorf("read standard input: %w", r.err)
 		}
-		sample, err := files.NewSource([]string{files.Stdin}, files.Options{})
+		sample, err := files.NewSource([]string{files.Stdin}, s.options)
 		if err != nil {
 			return err
 		}
@@ -49,24 +49,27 @@ func (s *scan) peek(ctx context.Context, source *files.Source, in io.Reader) err
 	}
 }
 
-// head reads as many lines as the sample has, or as many bytes as may be looked at.
+// head reads as many records as the sample has, or as many bytes as may be looked at.
 func (s *scan) head(in *bufio.Reader) ([]byte, error) {
 	limit := int64(maxPeekBytes)
 	if s.limit > 0 {
 		limit = min(limit, s.limit)
 	}
 	var head bytes.Buffer
-	for lines := 0; lines < s.sample && int64(head.Len()) < limit; {
+	counter, err := s.options.Counter()
+	if err != nil {
+		return nil, err
+	}
+	for records := 0; records < s.sample && int64(head.Len()) < limit; {
 		piece, err := in.ReadSlice('\n')
 		head.Write(piece)
+		records = counter.Add(piece)
 		switch {
 		case errors.Is(err, bufio.ErrBufferFull): // the middle of a long line
 		case errors.Is(err, io.EOF):
 			return head.Bytes(), nil
 		case err != nil:
 			return nil, err
-		default:
-			lines++
 		}
 	}
 	return head.Bytes(), nil

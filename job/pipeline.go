@@ -54,7 +54,8 @@ func (p *Parsed) Prepare(ctx context.Context, s Surroundings) (*Pipeline, error)
 		return nil, err
 	}
 	b := p.Sink.BigQuery
-	to, fixed, err := resolver(b.Table)
+	records := p.Source.Files.format()
+	to, fixed, err := resolver(b.Table, records)
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +70,7 @@ func (p *Parsed) Prepare(ctx context.Context, s Surroundings) (*Pipeline, error)
 	if p.Source.Files.Format == "avro" {
 		rows, err = pl.avroRows(ctx, connection, s)
 	} else {
-		rows, err = pl.jsonRows(ctx, to, fixed, connection, s)
+		rows, err = pl.rows(ctx, records, to, fixed, connection, s)
 	}
 	if err != nil {
 		return nil, err
@@ -81,14 +82,13 @@ func (p *Parsed) Prepare(ctx context.Context, s Surroundings) (*Pipeline, error)
 	return pl, err
 }
 
-func (pl *Pipeline) jsonRows(ctx context.Context, to bigquery.Resolver[files.Record], fixed bool, c bigquery.Connection, s Surroundings) (row.Serializer[files.Record], error) {
+// rows makes the serializer of a format whose records take the schemas of their tables.
+func (pl *Pipeline) rows(ctx context.Context, records format, to bigquery.Resolver[files.Record], fixed bool, c bigquery.Connection, s Surroundings) (row.Serializer[files.Record], error) {
 	schemas, err := pl.schemas(ctx, to, fixed, c, s)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := jsonrow.New(func(r files.Record) []byte { return r.Bytes }, schemas, jsonrow.Options{
-		IgnoreUnknownFields: pl.file.Sink.BigQuery.Schema.UnknownFields == "ignore",
-	})
+	rows, err := records.rows(schemas, pl.file.Sink.BigQuery.Schema.UnknownFields == "ignore")
 	if err != nil {
 		return nil, fmt.Errorf("sink.bigquery.schema: %w", err)
 	}
@@ -113,15 +113,18 @@ func (p *Parsed) source(stdin io.Reader) (*files.Source, error) {
 	for i, path := range f.Paths {
 		paths[i] = p.path(path)
 	}
-	o := files.Options{MaxRecordBytes: int(f.MaxRecordBytes), MaxBlockBytes: int(f.MaxBlockBytes), SplitBytes: int64(f.SplitBytes)}
-	if f.Format == "avro" {
-		o.Format = files.Avro
-	}
-	src, err := files.NewSource(paths, o)
+	src, err := files.NewSource(paths, f.options())
 	if err == nil && stdin != nil {
 		src.WithStdin(stdin)
 	}
 	return src, err
+}
+
+// options are the options of the source.
+func (f *Files) options() files.Options {
+	o := files.Options{MaxRecordBytes: int(f.MaxRecordBytes), MaxBlockBytes: int(f.MaxBlockBytes), SplitBytes: int64(f.SplitBytes)}
+	f.format().source(&o)
+	return o
 }
 
 // path is where a path in the job file leads: relative ones begin at the folder that the file is in.
@@ -132,8 +135,8 @@ func (p *Parsed) path(s string) string {
 	return filepath.Join(filepath.Dir(p.Name), s)
 }
 
-// resolver makes the resolver of a table name with or without placeholders. Fields are read from the JSON document.
-func resolver(pattern string) (to bigquery.Resolver[files.Record], fixed bool, err error) {
+// resolver makes the resolver of a table name with or without placeholders, which stand for fields of records.
+func resolver(pattern string, records format) (to bigquery.Resolver[files.Record], fixed bool, err error) {
 	if !strings.ContainsAny(pattern, "{}") {
 		dst, err := table.ParseDestination(pattern)
 		return bigquery.To[files.Record](dst), true, err
@@ -142,7 +145,7 @@ func resolver(pattern string) (to bigquery.Resolver[files.Record], fixed bool, e
 		if r.Err != nil {
 			return buf, r.Err
 		}
-		return jsonrow.AppendField(buf, r.Bytes, name)
+		return records.field(buf, r, name)
 	})
 	return to, false, err
 }
@@ -230,7 +233,10 @@ func (pl *Pipeline) fromTables(ctx context.Context, to bigquery.Resolver[files.R
 func (pl *Pipeline) infer(ctx context.Context, to bigquery.Resolver[files.Record], fixed bool, in Infer, s Surroundings) (jsonrow.Schemas, error) {
 	b := pl.file.Sink.BigQuery
 	sc := &scan{source: pl.source, to: to, fixed: fixed, sample: cmp.Or(in.Sample, defaultSample), limit: int64(in.Scan),
-		infer: jsonrow.InferOptions{Rest: b.Schema.Rest, TimesAsStrings: in.Text, JSONPaths: in.JSON}}
+		options: pl.file.Source.Files.options(),
+		infer: func() (inference, error) {
+			return pl.file.Source.Files.format().inference(jsonrow.InferOptions{Rest: b.Schema.Rest, TimesAsStrings: in.Text, JSONPaths: in.JSON})
+		}}
 	if pl.ReadsStdin() {
 		if err := sc.peek(ctx, pl.source, s.Stdin); err != nil {
 			return nil, err

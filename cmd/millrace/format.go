@@ -6,14 +6,17 @@ import (
 	"encoding/binary"
 	"encoding/csv"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"slices"
 
 	"github.com/millrace-dev/millrace/bigquery"
 	"github.com/millrace-dev/millrace/bigquery/row"
 	"github.com/millrace-dev/millrace/bigquery/row/jsonrow"
 	"github.com/millrace-dev/millrace/bigquery/table"
+	"github.com/millrace-dev/millrace/internal/arrowout"
 )
 
 // exporter writes what a source reads in one format, and returns how many rows it wrote.
@@ -25,8 +28,17 @@ func exporters(keys func(*table.Schema) *jsonrow.Keys) map[string]exporter {
 		"ndjson": func(ctx context.Context, w io.Writer, from bigquery.Input, o bigquery.SourceOptions) (int64, error) {
 			return exportNDJSON(ctx, w, from, o, keys)
 		},
-		"csv":   exportCSV,
-		"avro":  exportAvro,
+		"csv":  exportCSV,
+		"avro": exportAvro,
+		"arrow": func(ctx context.Context, w io.Writer, from bigquery.Input, o bigquery.SourceOptions) (int64, error) {
+			if o.Limit > 0 {
+				return exportArrow(ctx, w, from, o, arrowout.CutStream)
+			}
+			return exportArrow(ctx, w, from, o, arrowout.Stream)
+		},
+		"parquet": func(ctx context.Context, w io.Writer, from bigquery.Input, o bigquery.SourceOptions) (int64, error) {
+			return exportArrow(ctx, w, from, o, arrowout.Parquet)
+		},
 		"table": exportTable,
 	}
 }
@@ -255,6 +267,26 @@ func exportAvro(ctx context.Context, w io.Writer, from bigquery.Input, o bigquer
 		rows += b.Rows
 	}
 	return rows, nil
+}
+
+// exportArrow writes the service's Arrow batches to a file.
+func exportArrow(ctx context.Context, w io.Writer, from bigquery.Input, o bigquery.SourceOptions,
+	write func(io.Writer, []byte, iter.Seq2[arrowout.Batch, error]) (int64, error)) (int64, error) {
+	session, err := bigquery.ReadArrow(ctx, from, o)
+	var plan *bigquery.PlanError
+	switch {
+	case err != nil && ctx.Err() == nil && !errors.As(err, &plan):
+		return 0, usage(err)
+	case err != nil:
+		return 0, err
+	}
+	return write(w, session.Schema(), func(yield func(arrowout.Batch, error) bool) {
+		for b, err := range session.Blocks(ctx) {
+			if !yield(arrowout.Batch{Data: b.Data, Rows: b.Rows}, err) {
+				return
+			}
+		}
+	})
 }
 
 // avroHeader is the beginning of a container file without compression (Avro specification, "Object Container Files").

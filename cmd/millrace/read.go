@@ -107,7 +107,7 @@ type readFlags struct {
 	originalKeys                            bool
 }
 
-var readFormats = formatNames("ndjson", "csv", "avro")
+var readFormats = formatNames("ndjson", "csv", "avro", "arrow", "parquet")
 
 func (r *readFlags) add(cmd *cobra.Command) {
 	fs := cmd.Flags()

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -26,6 +27,7 @@ table for each value of the placeholders in its name.
 schema file as bq writes it.`,
 		Example: `  millrace write my-project.github.issues issues.ndjson --local
   gzip -dc events.ndjson.gz | millrace write 'my-project.github.{event}' - --schema schema.json
+  millrace write my-project.shop.orders orders.csv --format csv --null '\N'
   millrace write my-project.logs.app 'logs/*.ndjson' --dead-letters bad.ndjson --partition day:time`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -58,6 +60,7 @@ schema file as bq writes it.`,
 
 type writeFlags struct {
 	format, method, schema, rest string
+	csv                          job.CSV
 	deadLetters, partition       string
 	cluster                      []string
 	sample                       int
@@ -67,7 +70,15 @@ type writeFlags struct {
 
 func (w *writeFlags) add(cmd *cobra.Command) {
 	fs := cmd.Flags()
-	fs.StringVar(&w.format, "format", "ndjson", "how records lie in the input: ndjson, avro")
+	fs.StringVar(&w.format, "format", "ndjson", "how records lie in the input: ndjson, avro, csv or parquet")
+	fs.StringVar(&w.csv.Delimiter, "delimiter", "", "`character` between the cells of CSV (default a comma)")
+	fs.StringVar(&w.csv.Quote, "quote", "", "`character` around cells of CSV (default a double quote)")
+	fs.BoolVar(&w.csv.NoQuotes, "no-quotes", false, "nothing encloses cells of CSV; large files are then read in ranges")
+	fs.BoolVar(&w.csv.NoHeader, "no-header", false, "the first record of CSV does not name the columns")
+	fs.IntVar(&w.csv.SkipRows, "skip-rows", 0, "`number` of records of CSV before the header")
+	fs.StringArrayVar(&w.csv.NullMarkers, "null", nil, "`text` that means NULL in cells of CSV, any number of times (default the empty text)")
+	fs.BoolVar(&w.csv.AllowJaggedRows, "allow-jagged-rows", false, "cells of CSV that are missing at the end are NULL")
+	fs.StringVar(&w.csv.TimestampNumbers, "timestamp-numbers", "", "what numbers mean in TIMESTAMP columns of CSV: reject (default), seconds, millis or micros")
 	fs.StringVar(&w.method, "method", "default", "how to write: default, which delivers at least once")
 	fs.StringVar(&w.schema, "schema", "infer", "infer, table, or a schema `file`")
 	fs.IntVar(&w.sample, "sample", 0, "records that infer looks at for each table (default 1000)")
@@ -112,9 +123,13 @@ func (w *writeFlags) file(table string, paths []string) *job.File {
 		b.Create.Disposition = "never"
 	}
 	b.Create.Cluster = w.cluster
+	in := &job.Files{Paths: paths, Format: w.format}
+	if !reflect.ValueOf(w.csv).IsZero() {
+		in.CSV = &w.csv
+	}
 	return &job.File{
 		Job:        "write to " + table,
-		Source:     job.Source{Files: &job.Files{Paths: paths, Format: w.format}},
+		Source:     job.Source{Files: in},
 		Sink:       job.Sink{BigQuery: b},
 		Checkpoint: job.Checkpoint{Every: checkpointEvery},
 	}
@@ -137,6 +152,11 @@ var flagOf = []struct{ key, flag string }{
 	{"sink.bigquery.connection", "--rest-endpoint, --grpc-endpoint, --key-file"},
 	{"source.files.paths", "FILE"},
 	{"source.files.format", "--format"},
+	{"source.files.csv.delimiter", "--delimiter"},
+	{"source.files.csv.quote", "--quote"},
+	{"source.files.csv.skipRows", "--skip-rows"},
+	{"source.files.csv.timestampNumbers", "--timestamp-numbers"},
+	{"source.files.csv", "--format, and the flags of CSV"},
 	{"job", "TABLE"},
 }
 

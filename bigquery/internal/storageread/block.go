@@ -9,7 +9,7 @@ import (
 )
 
 // Block is the rows of one response: Avro datums one after the other, as the session's schema says, without a container
-// around them.
+// around them, or one record batch message of Arrow.
 type Block struct {
 	Stream string
 	Offset int64 // of the first row in its stream
@@ -50,6 +50,9 @@ func (r *Reader) cut(b block) (block, error) {
 	rows := r.cursor.stop - r.cursor.delivered
 	if b.rows <= rows {
 		return b, nil
+	}
+	if r.split.Arrow {
+		return block{b.data, rows}, nil // whoever decodes it takes the first rows
 	}
 	end := 0
 	for range rows {

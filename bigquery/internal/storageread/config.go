@@ -17,6 +17,8 @@ type Config struct {
 
 	// Parent is the project that owns and pays for the session.
 	Parent string
+	// Arrow asks for rows in Arrow, which are handed on as they are: Reader.Blocks alone takes them.
+	Arrow bool
 	// Columns are what the deserializer wants of the session's; nil is all.
 	Columns *table.Schema
 	// ReaderSchema is what rows are resolved into, instead of Columns; nil is none.

@@ -98,6 +98,9 @@ func (f *fetcher) attempt(ctx context.Context) error {
 
 func (f *fetcher) received(resp *storagepb.ReadRowsResponse) error {
 	data := resp.GetAvroRows().GetSerializedBinaryRows()
+	if a := resp.GetArrowRecordBatch(); a != nil {
+		data = a.GetSerializedRecordBatch()
+	}
 	if resp.RowCount == 0 && len(data) == 0 {
 		return nil // says something else than rows
 	}

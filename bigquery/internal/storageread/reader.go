@@ -46,6 +46,9 @@ func (r *Reader) Open(ctx context.Context, s stream.Split) error {
 	if err != nil {
 		return err
 	}
+	if split.Arrow != r.config.Arrow {
+		return &ReadError{Stream: split.Stream, Offset: s.Position, Err: errFormat}
+	}
 	d, err := r.decoder(split)
 	if err != nil {
 		return &ReadError{Stream: split.Stream, Offset: s.Position, Err: err}
@@ -62,8 +65,13 @@ func (r *Reader) Open(ctx context.Context, s stream.Split) error {
 	return r.startFetching(ctx, s.Position)
 }
 
+var errFormat = errors.New("the split is of a session in another format than the reader's")
+
 // decoder keeps the decoder of the split before, if the schema is the same, as it is within a session.
 func (r *Reader) decoder(s Split) (*Decoder, error) {
+	if s.Arrow {
+		return nil, nil
+	}
 	if r.cursor.decoder != nil && r.split.Schema == s.Schema {
 		return r.cursor.decoder, nil
 	}

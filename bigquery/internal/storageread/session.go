@@ -20,7 +20,8 @@ type Session struct {
 	Name    string
 	Table   table.Destination // what is read: for a query, its result
 	Expires time.Time         // zero when the service did not say
-	Schema  string            // Avro
+	Schema  string            // Avro, or a schema message of Arrow
+	Arrow   bool
 	Streams []string
 
 	// Estimates of the service, from metadata that may be stale; 0 when it made none.
@@ -31,7 +32,7 @@ type Session struct {
 func (s *Session) Splits() []stream.Split {
 	out := make([]stream.Split, len(s.Streams))
 	for i, name := range s.Streams {
-		out[i] = Split{Stream: name, Schema: s.Schema, Expires: s.Expires}.at(0)
+		out[i] = Split{Stream: name, Schema: s.Schema, Arrow: s.Arrow, Expires: s.Expires}.at(0)
 	}
 	return out
 }
@@ -69,6 +70,9 @@ func (c *Config) plan(ctx context.Context, a Attempt) (*Session, error) {
 		return nil, err
 	}
 	s.Table = from
+	if c.Arrow {
+		return s, nil
+	}
 	// A schema that cannot be read, or not as the deserializer wants it, fails the plan and not a reader.
 	_, err = c.Decoder(s.Schema)
 	return s, err
@@ -90,6 +94,9 @@ func (c *Config) create(ctx context.Context, req *storagepb.CreateReadSessionReq
 	}
 	s := &Session{Name: got.GetName(), Schema: got.GetAvroSchema().GetSchema(),
 		Rows: got.GetEstimatedRowCount(), Bytes: got.GetEstimatedTotalBytesScanned()}
+	if c.Arrow {
+		s.Arrow, s.Schema = true, string(got.GetArrowSchema().GetSerializedSchema())
+	}
 	if t := got.GetExpireTime(); t != nil {
 		s.Expires = t.AsTime()
 	}
@@ -117,6 +124,9 @@ func (c *Config) request(from table.Destination, job string) *storagepb.CreateRe
 		DataFormat:  storagepb.DataFormat_AVRO,
 		ReadOptions: opts,
 		TraceId:     c.TraceID,
+	}
+	if c.Arrow {
+		session.DataFormat, opts.OutputFormatSerializationOptions = storagepb.DataFormat_ARROW, nil
 	}
 	if c.TraceID == "" {
 		session.TraceId = traceID(job)

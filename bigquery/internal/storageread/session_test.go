@@ -104,7 +104,7 @@ func TestSession(t *testing.T) {
 	}
 	for i, s := range got.Splits() {
 		d, err := decodeSplit(s)
-		if err != nil || s.Position != 0 || s.ID != got.Streams[i] || d != (Split{s.ID, textRows, got.Expires}) {
+		if err != nil || s.Position != 0 || s.ID != got.Streams[i] || d != (Split{Stream: s.ID, Schema: textRows, Expires: got.Expires}) {
 			t.Errorf("split %d is %+v: %v", i, d, err)
 		}
 	}

@@ -13,20 +13,28 @@ const (
 )
 
 // format of the blocks, as durable bytes call it. Numbers are never given another meaning.
-const formatAvro = 1
+const (
+	formatAvro  = 1
+	formatArrow = 2
+)
 
 // Split is one read stream, as a split's bytes hold it. Its position is a row of the stream.
 type Split struct {
 	Stream  string
-	Schema  string    // Avro
+	Schema  string    // Avro, or a schema message of Arrow
 	Expires time.Time // end of the session's life; zero when the service did not say
+	Arrow   bool
 }
 
 // at is the split as engines know it. Its id is the stream's name, which is unique and never changes.
 func (s Split) at(position int64) stream.Split {
 	b := appendHeader(make([]byte, 0, len(s.Stream)+len(s.Schema)+32), splitKind, splitVersion)
 	b = appendText(b, s.Stream)
-	b = append(b, formatAvro)
+	format := byte(formatAvro)
+	if s.Arrow {
+		format = formatArrow
+	}
+	b = append(b, format)
 	b = appendText(b, s.Schema)
 	b = appendInstant(b, s.Expires)
 	return stream.Split{ID: s.Stream, Data: b, Position: position}
@@ -36,7 +44,7 @@ func (s Split) at(position int64) stream.Split {
 func decodeSplit(in stream.Split) (Split, error) {
 	f := openFrame(in.Data, splitKind, splitVersion, "a split")
 	s := Split{Stream: f.text()}
-	f.format()
+	s.Arrow = f.format() == formatArrow
 	s.Schema, s.Expires = f.text(), f.instant()
 	if err := f.close(); err != nil {
 		return Split{}, err
@@ -44,10 +52,12 @@ func decodeSplit(in stream.Split) (Split, error) {
 	return s, checkPosition(s.Stream, in.Position)
 }
 
-func (f *frame) format() {
-	if b := f.byte(); b != formatAvro && f.err == nil {
-		f.fail(fmt.Sprintf("blocks of format %d: this program reads format %d, Avro", b, formatAvro))
+func (f *frame) format() byte {
+	b := f.byte()
+	if b != formatAvro && b != formatArrow && f.err == nil {
+		f.fail(fmt.Sprintf("blocks of format %d: this program reads the formats %d, Avro, and %d, Arrow", b, formatAvro, formatArrow))
 	}
+	return b
 }
 
 func checkPosition(name string, position int64) error {

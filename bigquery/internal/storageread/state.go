@@ -65,7 +65,9 @@ func decodeState(b []byte) (*state, error) {
 	s := &state{planned: f.byte() == 1, session: f.text(), expires: f.instant(), bytes: max(0, int64(f.uvarint()))}
 	var schemas []string
 	for range f.uvarint() {
-		f.format()
+		if f.format() != formatAvro && f.err == nil {
+			f.fail("blocks in Arrow, which no checkpoint has")
+		}
 		schemas = append(schemas, f.text())
 		if f.err != nil {
 			return nil, f.err

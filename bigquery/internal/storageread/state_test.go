@@ -19,9 +19,9 @@ var rewrite = flag.Bool("rewrite", false, "write the golden files anew")
 func sampleState() *state {
 	expires := time.Date(2026, 8, 12, 18, 0, 0, 123456789, time.UTC)
 	return &state{planned: true, session: "projects/p/locations/us/sessions/x", expires: expires, bytes: 1 << 40, pending: []pendingSplit{
-		{Split{"s0", textRows, expires}, 42},
-		{Split{"s1", strings.Replace(textRows, `"c"`, `"other"`, 1), time.Time{}}, 0},
-		{Split{"s2", textRows, expires}, stream.MaxPosition},
+		{Split{Stream: "s0", Schema: textRows, Expires: expires}, 42},
+		{Split{Stream: "s1", Schema: strings.Replace(textRows, `"c"`, `"other"`, 1)}, 0},
+		{Split{Stream: "s2", Schema: textRows, Expires: expires}, stream.MaxPosition},
 	}}
 }
 
@@ -68,7 +68,7 @@ func TestDurableBytes(t *testing.T) {
 func TestRoundTrips(t *testing.T) {
 	t.Parallel()
 	wide := strings.Repeat("x", 200<<10)
-	s := &state{pending: []pendingSplit{{Split{"s0", wide, time.Time{}}, 42}, {Split{"s1", wide, time.Time{}}, 0}}}
+	s := &state{pending: []pendingSplit{{Split{Stream: "s0", Schema: wide}, 42}, {Split{Stream: "s1", Schema: wide}, 0}}}
 	b := s.encode()
 	if len(b) > 201<<10 {
 		t.Errorf("%d bytes: the schema is there more than once", len(b))
@@ -98,7 +98,7 @@ func TestDurableBytesRefused(t *testing.T) {
 		"empty":                    {},
 		"another kind":             split.Data,
 		"a byte too many":          append(bytes.Clone(good), 0),
-		"SRC-27 negative position": (&state{pending: []pendingSplit{{Split{"s", "", time.Time{}}, -1}}}).encode(),
+		"SRC-27 negative position": (&state{pending: []pendingSplit{{Split{Stream: "s"}, -1}}}).encode(),
 	} {
 		_, err := decodeState(b)
 		if err == nil {

@@ -46,8 +46,7 @@ func (c *column) append(buf []byte, v *vector, i int) ([]byte, *row.Error) {
 		return c.appendList(buf, v, i)
 	}
 	if c.dict {
-		n, _ := v.integer(v.index, i) // checked by NewBatch
-		if v, i = v.dict, int(n); v.null(i) {
+		if v, i = v.resolve(true, i); v.null(i) {
 			return c.null(buf)
 		}
 	}
@@ -72,11 +71,7 @@ func (c *column) appendList(buf []byte, v *vector, i int) ([]byte, *row.Error) {
 		buf, start = row.BeginLength(append(buf, c.tag...))
 	}
 	for k := from; k < to; k++ {
-		e, at := elements, k
-		if !e.null(at) && c.dict {
-			n, _ := e.integer(e.index, at)
-			e, at = e.dict, int(n)
-		}
+		e, at := elements.resolve(c.dict, k)
 		if e.null(at) {
 			return buf, row.At(errNullElem, "", -1).Element(k - from)
 		}
@@ -206,6 +201,21 @@ func (p *value) time(buf []byte, v *vector, i int) ([]byte, *row.Error) {
 
 // clock turns a count of Arrow's units into what the wire holds.
 func (p *value) clock(n int64) (int64, error) {
+	n, err := p.civil(n)
+	if err != nil {
+		return 0, err
+	}
+	switch p.typ {
+	case table.DateTime:
+		return row.PackDateTime(n), nil
+	case table.Time:
+		return row.PackTime(n), nil
+	}
+	return n, nil
+}
+
+// civil turns a count of Arrow's units into days or microseconds that the column holds.
+func (p *value) civil(n int64) (int64, error) {
 	if p.typ == table.Date {
 		if n%p.den != 0 {
 			return 0, errDay
@@ -221,15 +231,9 @@ func (p *value) clock(n int64) (int64, error) {
 	case table.Timestamp:
 		return n, row.CheckMicros(n)
 	case table.DateTime:
-		if err := row.CheckDateTime(n); err != nil {
-			return 0, err
-		}
-		return row.PackDateTime(n), nil
+		return n, row.CheckDateTime(n)
 	}
-	if err := row.CheckTime(n); err != nil {
-		return 0, err
-	}
-	return row.PackTime(n), nil
+	return n, row.CheckTime(n)
 }
 
 // micros turns a count of Arrow's units into microseconds. What is finer is refused, or cut off: towards the past for an
@@ -306,19 +310,9 @@ func (v *vector) text(p *value, i int) []byte {
 	return v.bytes[v.position(i):v.position(i+1)]
 }
 
-// interval appends an INTERVAL. Nanoseconds are cut off to microseconds, towards zero.
+// interval appends an INTERVAL.
 func (v *vector) interval(l load, buf []byte, i int) []byte {
-	i += v.offset
-	part := func(at int) int64 { return int64(int32(binary.LittleEndian.Uint32(v.data[at:]))) }
-	var months, days, micros int64
-	switch l {
-	case loadMonths:
-		months = part(i * 4)
-	case loadDayTime:
-		days, micros = part(i*8), part(i*8+4)*1000
-	default:
-		months, days, micros = part(i*16), part(i*16+4), int64(binary.LittleEndian.Uint64(v.data[i*16+8:]))/1000
-	}
+	months, days, micros := v.span(l, i)
 	buf, start := row.BeginLength(buf)
 	return row.EndLength(row.AppendInterval(buf, months, days, micros), start)
 }

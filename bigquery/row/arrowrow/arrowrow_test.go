@@ -73,10 +73,23 @@ func TestAnyBatch(t *testing.T) {
 				rt.Fatalf("derived schema: %v", diff)
 			}
 			b := newBatch(t, record)
+			reader, err := NewReader(a)
+			if err != nil {
+				rt.Fatal(err)
+			}
 			for i := range rows {
 				got, err := ser.AppendRow(nil, dst, Row{b, i})
-				if want := rowtest.Encode(s.Fields, rows[i]); err != nil || !bytes.Equal(got, want) {
+				want := rowtest.Encode(s.Fields, rows[i])
+				if err != nil || !bytes.Equal(got, want) {
 					rt.Fatalf("row %d of\n%v\nis %x, %v, want %x", i, record, got, err, want)
+				}
+				back, err := reader.Read(Row{b, i})
+				if err != nil {
+					rt.Fatal(err)
+				}
+				// Decimals come with the scale that they have in Arrow.
+				if again := rowtest.Encode(s.Fields, wired(s.Fields, back.Values)); !bytes.Equal(again, want) {
+					rt.Fatalf("row %d is read as %+v, which is %x, want %x", i, back.Values, again, want)
 				}
 			}
 		}
@@ -512,4 +525,128 @@ func BenchmarkNewBatch(b *testing.B) {
 		}
 		x.Release()
 	}
+}
+
+func TestAppendField(t *testing.T) {
+	dict := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String}
+	b := newBatch(t, fromJSON(t, `[{"s": "push", "n": -7, "b": true, "st": {"x": "deep"}, "d": "coded", "f": 1.5, "none": null}]`,
+		optional("s", arrow.BinaryTypes.LargeString), optional("n", arrow.PrimitiveTypes.Int16), optional("b", arrow.FixedWidthTypes.Boolean),
+		optional("st", arrow.StructOf(optional("x", arrow.BinaryTypes.StringView))), optional("d", dict), optional("f", arrow.PrimitiveTypes.Float64),
+		optional("none", arrow.BinaryTypes.String)))
+	for path, want := range map[string]string{"s": "push", "n": "-7", "b": "true", "st.x": "deep", "d": "coded", "f": "R-TYPE", "none": "R-REQUIRED",
+		"S": "R-REQUIRED", "": "R-REQUIRED", "st": "R-TYPE", "st.y": "R-REQUIRED", "s.x": "R-TYPE", "none.x": "R-REQUIRED"} {
+		got, err := AppendField([]byte("x."), Row{b, 0}, path)
+		var e *row.Error
+		if errors.As(err, &e) {
+			got = []byte("x." + string(e.Kind))
+		}
+		if string(got) != "x."+want {
+			t.Errorf("%q: %s, %v, want %s", path, got, err, want)
+		}
+	}
+	if _, err := AppendField(nil, Row{b, 1}, "s"); err == nil {
+		t.Error("row 1 of 1: want an error")
+	}
+}
+
+// wired are values with their decimals in the scale of the wire.
+func wired(fields []table.Field, values []row.Value) []row.Value {
+	out := slices.Clone(values)
+	for i := range fields {
+		f := &fields[i]
+		fix := func(v row.Value) row.Value {
+			switch {
+			case v.Null:
+			case row.Members(f) != nil:
+				v.List = wired(row.Members(f), v.List)
+			case f.Type == table.Numeric || f.Type == table.BigNumeric:
+				d := row.DecimalOf(f)
+				s, err := row.ScaledFromBigEndian(v.Bytes)
+				if err == nil {
+					s, err = d.Rescale(s, int(v.Int))
+				}
+				if err != nil {
+					panic(err)
+				}
+				v.Bytes = s.AppendBigEndian(nil)
+			}
+			return v
+		}
+		if f.Mode != table.Repeated {
+			out[i] = fix(out[i])
+			continue
+		}
+		out[i].List = slices.Clone(out[i].List)
+		for k := range out[i].List {
+			out[i].List[k] = fix(out[i].List[k])
+		}
+	}
+	return out
+}
+
+func TestReader(t *testing.T) {
+	a := arrow.NewSchema([]arrow.Field{needed("i", arrow.PrimitiveTypes.Int64), optional("l", arrow.ListOf(arrow.BinaryTypes.String)),
+		optional("d", &arrow.Decimal128Type{Precision: 3, Scale: -2}), optional("t", arrow.FixedWidthTypes.Time32s)}, nil)
+	r, err := NewReader(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m := r.Schema().Fields[0].Mode; m != table.Required {
+		t.Errorf("mode %v", m)
+	}
+	b := newBatch(t, fromJSON(t, `[{"i": 1, "l": ["a"], "d": "1200", "t": 1}, {"i": 2}, {"i": null}, {"i": 1, "l": [null]}, {"i": 1, "t": 86400}]`, a.Fields()...))
+	got, err := r.Read(Row{b, 0})
+	if err != nil || got.Values[0].Int != 1 || string(got.Values[1].List[0].Bytes) != "a" || got.Values[3].Int != 1_000_000 ||
+		rowtest.Diff(r.Schema(), got.Values, []row.Value{{Int: 1}, rowtest.List(rowtest.Text("a")), rowtest.Decimal(table.Numeric, "1200"), {Int: 1_000_000}}) != "" {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if got, err := r.Read(Row{b, 1}); err != nil || !got.Values[2].Null || len(got.Values[1].List) != 0 || got.Values[1].Null {
+		t.Errorf("%+v, %v", got, err)
+	}
+	for i, want := range map[int]row.Error{2: {Kind: row.KindNull, Path: "i"}, 3: {Kind: row.KindNull, Path: "l[0]"}, 4: {Kind: row.KindDecode, Path: "t"}} {
+		_, err := r.Read(Row{b, i})
+		var e *row.Error
+		if !errors.As(err, &e) || e.Kind != want.Kind || e.Path != want.Path {
+			t.Errorf("row %d: %v, want %s at %s", i, err, want.Kind, want.Path)
+		}
+	}
+	if _, err := r.Read(Row{b, 5}); err == nil {
+		t.Error("row 5 of 5: want an error")
+	}
+	other := newBatch(t, fromJSON(t, `[{"i": 1}]`, optional("i", arrow.PrimitiveTypes.Int8)))
+	if _, err := r.Read(Row{other, 0}); err == nil {
+		t.Error("another schema: want an error")
+	}
+}
+
+func TestReadAllocatesNothing(t *testing.T) {
+	b, _ := githubLike(t, 100)
+	r, err := NewReader(b.Schema())
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := 0
+	if n := testing.AllocsPerRun(200, func() {
+		_, err = r.Read(Row{b, i % 100})
+		i++
+	}); n != 0 || err != nil {
+		t.Errorf("%v allocations, %v", n, err)
+	}
+}
+
+func BenchmarkRead(b *testing.B) {
+	batch, _ := githubLike(b, 1000)
+	r, err := NewReader(batch.Schema())
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	rows := 0
+	for b.Loop() {
+		if _, err := r.Read(Row{batch, rows % 1000}); err != nil {
+			b.Fatal(err)
+		}
+		rows++
+	}
+	b.ReportMetric(float64(rows)/b.Elapsed().Seconds(), "rows/s")
 }

@@ -37,6 +37,12 @@ const (
 	lastTimeNumbers = Micros
 )
 
+// Validate reports every fault of the options.
+func (o Options) Validate() error {
+	_, err := o.resolve()
+	return err
+}
+
 // resolve fills in defaults and reports every fault.
 func (o Options) resolve() (Options, error) {
 	if o.Delimiter == 0 {

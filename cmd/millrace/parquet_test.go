@@ -1,0 +1,151 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	storage "cloud.google.com/go/bigquery/storage/apiv1"
+	"cloud.google.com/go/bigquery/storage/apiv1/storagepb"
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+	"github.com/apache/arrow-go/v18/parquet"
+	"github.com/apache/arrow-go/v18/parquet/pqarrow"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/millrace-dev/millrace/bigquery/row/arrowrow"
+	"github.com/millrace-dev/millrace/bigquery/table"
+	"github.com/millrace-dev/millrace/localbq"
+)
+
+// TestParquetMakesEqualTables loads the example from its documents, writes every table to a Parquet file, and loads that: both
+// tables have the same columns and the same rows.
+func TestParquetMakesEqualTables(t *testing.T) {
+	dir := t.TempDir()
+	local, err := localbq.Start(t.Context(), localbq.Config{AutoCreateDataset: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer local.Close()
+	endpoints := []string{"--set", "sink.bigquery.connection.restEndpoint=" + local.REST(), "--set", "sink.bigquery.connection.grpcEndpoint=" + local.GRPC()}
+	millrace(t, append([]string{"run", example(t, "job.yaml"), "--checkpoint-dir", "file://" + dir + "/checkpoints",
+		"--set", "sink.bigquery.failures.deadLetter.file=" + filepath.Join(dir, "dead")}, endpoints...)...)
+	client, err := storage.NewBigQueryReadClient(t.Context(), local.GRPCClientOptions()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	for event := range deliveries(t) {
+		original := readArrow(t, client, "github", event)
+		path := filepath.Join(dir, event+".parquet")
+		writeParquet(t, path, original)
+		millrace(t, "write", "my-project.copy."+event, path, "--format", "parquet", "--checkpoint-dir", "file://"+dir+"/copies",
+			"--rest-endpoint", local.REST(), "--grpc-endpoint", local.GRPC())
+		copied := readArrow(t, client, "copy", event)
+		if got, want := rowsOf(t, copied), rowsOf(t, original); len(want) == 0 || !slices.Equal(got, want) {
+			t.Errorf("%s: %d rows, want %d, or other ones", event, len(got), len(want))
+		}
+		if diff := cmp.Diff(schemaOf(t, original), schemaOf(t, copied)); diff != "" {
+			t.Errorf("%s: %s", event, diff)
+		}
+	}
+}
+
+// readArrow reads a table in Arrow.
+func readArrow(t *testing.T, client *storage.BigQueryReadClient, dataset, id string) (all []arrow.RecordBatch) {
+	t.Helper()
+	session, err := client.CreateReadSession(t.Context(), &storagepb.CreateReadSessionRequest{Parent: "projects/my-project", MaxStreamCount: 1,
+		ReadSession: &storagepb.ReadSession{Table: "projects/my-project/datasets/" + dataset + "/tables/" + id, DataFormat: storagepb.DataFormat_ARROW}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := slices.Clone(session.GetArrowSchema().GetSerializedSchema())
+	for _, stream := range session.GetStreams() {
+		rows, err := client.ReadRows(t.Context(), &storagepb.ReadRowsRequest{ReadStream: stream.GetName()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for {
+			answer, err := rows.Recv()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			text = append(text, answer.GetArrowRecordBatch().GetSerializedRecordBatch()...)
+		}
+	}
+	r, err := ipc.NewReader(bytes.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Release()
+	for r.Next() {
+		b := r.RecordBatch()
+		b.Retain()
+		all = append(all, b)
+	}
+	if r.Err() != nil {
+		t.Fatal(r.Err())
+	}
+	return all
+}
+
+func writeParquet(t *testing.T, path string, batches []arrow.RecordBatch) {
+	t.Helper()
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The Arrow schema in the file says which texts are JSON.
+	w, err := pqarrow.NewFileWriter(batches[0].Schema(), f, parquet.NewWriterProperties(), pqarrow.NewArrowWriterProperties(pqarrow.WithStoreSchema()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range batches {
+		if err := w.Write(b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func schemaOf(t *testing.T, batches []arrow.RecordBatch) *table.Schema {
+	t.Helper()
+	s, err := arrowrow.SchemaOf(batches[0].Schema(), arrowrow.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// rowsOf are the rows of batches in wire form, sorted.
+func rowsOf(t *testing.T, batches []arrow.RecordBatch) (all []string) {
+	t.Helper()
+	s, err := arrowrow.New(batches[0].Schema(), arrowrow.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range batches {
+		b, err := arrowrow.NewBatch(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range b.Len() {
+			out, err := s.AppendRow(nil, table.Destination{}, arrowrow.Row{Batch: b, Index: i})
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, string(out))
+		}
+	}
+	slices.Sort(all)
+	return all
+}
