@@ -2,7 +2,6 @@ package export
 
 import (
 	"bytes"
-	"encoding/base64"
 	"fmt"
 	"math"
 	"strconv"
@@ -18,55 +17,15 @@ import (
 
 // appendText writes one value that is not NULL as CSV has it, before quoting.
 func appendText(dst []byte, f *schema.Field, a arrow.Array, i int) []byte {
-	switch v := a.(type) {
-	case *array.String:
+	if v, ok := a.(*array.String); ok {
 		if f.Picos() {
 			return append(append(dst, strings.TrimSuffix(strings.Replace(v.Value(i), "T", " ", 1), "Z")...), " UTC"...)
 		}
 		return append(dst, v.Value(i)...)
-	case *array.Int64:
-		return strconv.AppendInt(dst, v.Value(i), 10)
-	case *array.Float64:
-		return text.AppendFloat(dst, v.Value(i))
-	case *array.Boolean:
-		return strconv.AppendBool(dst, v.Value(i))
-	case *array.Binary:
-		return base64.StdEncoding.AppendEncode(dst, v.Value(i))
-	case *array.Decimal128:
-		return text.AppendDecimal(dst, v.Value(i).BigInt(), int(v.DataType().(*arrow.Decimal128Type).Scale))
-	case *array.Decimal256:
-		return text.AppendDecimal(dst, v.Value(i).BigInt(), int(v.DataType().(*arrow.Decimal256Type).Scale))
-	case *array.Date32:
-		return text.AppendDate(dst, int64(v.Value(i)))
-	case *array.Time64:
-		return text.AppendTime(dst, int64(v.Value(i)))
-	case *array.Timestamp:
-		if f.Type == schema.DateTime {
-			return text.AppendDateTime(dst, int64(v.Value(i)), 'T')
-		}
-		return append(text.AppendDateTime(dst, int64(v.Value(i)), ' '), " UTC"...)
-	case *array.Struct:
-		return appendPair(dst, f, v, i)
 	}
-	panic(fmt.Sprintf("export: column %s of type %s is held as %s", f.Name, f.Type, a.DataType()))
-}
-
-// appendPair writes an INTERVAL or a RANGE.
-func appendPair(dst []byte, f *schema.Field, a *array.Struct, i int) []byte {
-	if f.Type == schema.Interval {
-		months, days, micros := a.Field(0).(*array.Int32), a.Field(1).(*array.Int32), a.Field(2).(*array.Int64)
-		return text.AppendInterval(dst, int64(months.Value(i)), int64(days.Value(i)), micros.Value(i))
-	}
-	element := &schema.Field{Name: f.Name, Type: f.RangeElement}
-	for k, open := range []string{"[", ", "} {
-		dst = append(dst, open...)
-		if end := a.Field(k); end.IsNull(i) {
-			dst = append(dst, "UNBOUNDED"...)
-		} else {
-			dst = appendText(dst, element, end, i)
-		}
-	}
-	return append(dst, ')')
+	return text.AppendCell(dst, f, a, i, func(dst []byte, micros int64) []byte {
+		return append(text.AppendDateTime(dst, micros, ' '), " UTC"...)
+	})
 }
 
 // csv writes rows of CSV.

@@ -1,7 +1,6 @@
 package rest
 
 import (
-	"encoding/base64"
 	"fmt"
 	"strconv"
 	"time"
@@ -105,7 +104,7 @@ func (f rowFormat) appendValue(dst []byte, field *schema.Field, a arrow.Array, i
 		}
 	}
 	dst = append(dst, '"')
-	dst = f.appendScalar(dst, field, a, i)
+	dst = text.AppendCell(dst, field, a, i, f.appendTimestamp) // of no text that needs escapes
 	return append(dst, '"')
 }
 
@@ -118,66 +117,6 @@ func (f rowFormat) appendStruct(dst []byte, field *schema.Field, a *array.Struct
 		dst = f.appendCell(dst, member, a.Field(j), i)
 	}
 	return append(dst, "]}"...)
-}
-
-// appendScalar writes the text of a value whose text needs no escapes.
-func (f rowFormat) appendScalar(dst []byte, field *schema.Field, a arrow.Array, i int) []byte {
-	switch v := a.(type) {
-	case *array.Int64:
-		return strconv.AppendInt(dst, v.Value(i), 10)
-	case *array.Float64:
-		return text.AppendFloat(dst, v.Value(i))
-	case *array.Boolean:
-		return strconv.AppendBool(dst, v.Value(i))
-	case *array.Binary:
-		return base64.StdEncoding.AppendEncode(dst, v.Value(i))
-	case *array.Decimal128:
-		return appendDecimal128(dst, v, i)
-	case *array.Decimal256:
-		return text.AppendDecimal(dst, v.Value(i).BigInt(), int(v.DataType().(*arrow.Decimal256Type).Scale))
-	case *array.Date32:
-		return text.AppendDate(dst, int64(v.Value(i)))
-	case *array.Time64:
-		return text.AppendTime(dst, int64(v.Value(i)))
-	case *array.Timestamp:
-		if field.Type == schema.DateTime {
-			return text.AppendDateTime(dst, int64(v.Value(i)), 'T')
-		}
-		return f.appendTimestamp(dst, int64(v.Value(i)))
-	case *array.Struct:
-		if field.Type == schema.Interval {
-			return appendInterval(dst, v, i)
-		}
-		return f.appendRange(dst, field, v, i)
-	}
-	panic(fmt.Sprintf("rest: column %s of type %s is held as %s", field.Name, field.Type, a.DataType()))
-}
-
-func appendDecimal128(dst []byte, a *array.Decimal128, i int) []byte {
-	n, scale := a.Value(i), int(a.DataType().(*arrow.Decimal128Type).Scale)
-	if low := int64(n.LowBits()); n.HighBits() == low>>63 {
-		return text.AppendDecimal64(dst, low, scale)
-	}
-	return text.AppendDecimal(dst, n.BigInt(), scale)
-}
-
-func appendInterval(dst []byte, a *array.Struct, i int) []byte {
-	months, days, micros := a.Field(0).(*array.Int32), a.Field(1).(*array.Int32), a.Field(2).(*array.Int64)
-	return text.AppendInterval(dst, int64(months.Value(i)), int64(days.Value(i)), micros.Value(i))
-}
-
-// appendRange writes [start, end) with UNBOUNDED for an end that is not there.
-func (f rowFormat) appendRange(dst []byte, field *schema.Field, a *array.Struct, i int) []byte {
-	element := &schema.Field{Name: field.Name, Type: field.RangeElement}
-	for j, open := range []string{"[", ", "} {
-		dst = append(dst, open...)
-		if end := a.Field(j); end.IsNull(i) {
-			dst = append(dst, "UNBOUNDED"...)
-		} else {
-			dst = f.appendScalar(dst, element, end, i)
-		}
-	}
-	return append(dst, ')')
 }
 
 func (f rowFormat) appendTimestamp(dst []byte, at int64) []byte {
