@@ -110,7 +110,7 @@ func TestDDL(t *testing.T) {
 	s.must("ALTER TABLE d.t ADD COLUMN IF NOT EXISTS n NUMERIC(5, 2), ALTER COLUMN id DROP NOT NULL, SET OPTIONS (description = NULL)",
 		"ALTER TABLE d.t DROP PRIMARY KEY", "ALTER TABLE d.t SET OPTIONS (require_partition_filter = false)", "ALTER TABLE IF EXISTS d.none ADD COLUMN n INT64")
 	_, r = s.do("GET", "/datasets/d/tables/t", "", "")
-	if at(r, "description") != nil || at(r, "tableConstraints") != nil || !strings.Contains(text(at(r, "schema")), `{"mode":"NULLABLE","name":"n","precision":"5","scale":"2","type":"NUMERIC"}`) {
+	if at(r, "description") != nil || at(r, "tableConstraints") != nil || !strings.Contains(text(at(r, "schema")), `{"name":"n","precision":"5","scale":"2","type":"NUMERIC"}`) {
 		t.Errorf("altered: %s", text(r))
 	}
 	s.must("CREATE TABLE d.like LIKE d.t", "CREATE TABLE d.r (n INT64) PARTITION BY RANGE_BUCKET(n, GENERATE_ARRAY(0, 100, 10))",

@@ -230,10 +230,10 @@ func TestFolder(t *testing.T) {
 	})
 	t.Run("a folder of a later format is refused", func(t *testing.T) {
 		o := options(t)
-		if err := os.WriteFile(filepath.Join(o.Dir, manifestName), []byte(`{"format":4}`), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(o.Dir, manifestName), []byte(`{"format":5}`), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Open(o); err == nil || !strings.Contains(err.Error(), "format 4") {
+		if _, err := Open(o); err == nil || !strings.Contains(err.Error(), "format 5") {
 			t.Errorf("got %v", err)
 		}
 	})

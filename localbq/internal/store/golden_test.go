@@ -44,8 +44,14 @@ func openGolden(t *testing.T, golden string, format int) {
 	if r := s.Recovery(); r.Checkpoint == 0 || r.Changes == 0 {
 		t.Errorf("%+v: want something of a checkpoint and something of a log", r)
 	}
+	if m, _, err := readManifest(dir); err != nil || m.Format != manifestFormat {
+		t.Errorf("an opened folder is of format %d, %v: an older version must refuse it", m.Format, err)
+	}
 	if format >= 2 {
 		goldenChanges(t, s)
+	}
+	if format >= 4 {
+		goldenColumns(t, s)
 	}
 	closeStore(t, s)
 }
@@ -85,6 +91,25 @@ func writeGolden(t *testing.T, golden string) {
 	if _, err := stream.Flush(1, nil, nil); err != nil {
 		t.Fatal(err)
 	}
+	altered := makeTable(t, s, dataset.Table("altered"), &schema.Definition{Schema: columns("a", schema.Int64, "s", schema.String)})
+	put(t, altered, fromJSON(t, altered.Info().Schema, `[{"a":1,"s":"dropped"}]`))
+	for _, names := range [][]any{{"a", schema.Int64}, {"a", schema.Int64, "s", schema.String}} {
+		if _, err := s.AlterTable(altered.Ref(), func(d *schema.Definition) error {
+			next := columns(names...)
+			copy(next.Fields, d.Schema.Fields[:1])
+			d.Schema = next
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	made := dataset.Table("made")
+	if _, _, err := s.MakeTable(made, &schema.Definition{Schema: numberedSchema.Clone()}, Rows{Batches: list(numbered(0, 3))}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.RenameTable(made, "renamed"); err != nil {
+		t.Fatal(err)
+	}
 	text := describe(t, s)
 	abandon(t, s)
 	if err := os.RemoveAll(golden); err != nil {
@@ -121,6 +146,26 @@ func goldenChanges(t *testing.T, s *Store) {
 		t.Fatal(err)
 	}
 	same(t, "after a flush", merged(t, changed), "1=one", "2=two", "7=hidden")
+}
+
+// goldenColumns holds that a column of the name of one that was dropped does not have its values, and that a table that was made
+// with rows and renamed has them.
+func goldenColumns(t *testing.T, s *Store) {
+	altered, err := s.Table(dataset.Table("altered"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	snapshot, err := altered.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := toJSON(t, snapshot.Parts()[0].Batch); got != `{"a":1,"s":null}` {
+		t.Errorf("the altered table holds %s", got)
+	}
+	renamed, err := s.Table(dataset.Table("renamed"))
+	if err != nil || len(numbers(t, renamed, 0)) != 3 {
+		t.Errorf("the renamed table: %v", err)
+	}
 }
 
 // FuzzRows shows that no bytes of a frame make the replay of rows panic.

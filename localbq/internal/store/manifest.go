@@ -15,7 +15,7 @@ import (
 
 // manifest is what of a folder counts. It is replaced as a whole; files that it does not lead to are leftovers.
 type manifest struct {
-	Format     int `json:"format"`     // 3; 1 had no created streams and no changes, 2 no times of ingestion
+	Format     int `json:"format"`     // 4; 1 had no created streams and no changes, 2 no times of ingestion, 3 no keys of columns, no names given anew, no tables made with rows
 	Checkpoint int `json:"checkpoint"` // number of the checkpoint file; 0 is none
 	Log        int `json:"log"`        // number of the first segment behind the checkpoint
 	// Sum is a checksum of the other fields: a digit that has changed leads to another state, and nobody would know. 0 is none.
@@ -24,7 +24,7 @@ type manifest struct {
 
 const (
 	manifestName   = "MANIFEST"
-	manifestFormat = 3
+	manifestFormat = 4
 )
 
 func checkpointName(number int) string { return fmt.Sprintf("checkpoint-%06d", number) }

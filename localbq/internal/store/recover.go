@@ -47,7 +47,12 @@ func (s *Store) recover() error {
 	s.recovery.Checkpoint = s.manifest.Checkpoint
 	s.version.Store(s.assigned)
 	s.log = &wal{dir: s.options.Dir, sync: s.options.Sync, number: m.Log + len(segments) - 1, size: max(0, replay.end)}
-	return s.log.create()
+	if err := s.log.create(); err != nil || written && m.Format == manifestFormat {
+		return err
+	}
+	// Before anything is written that an older version would not understand, or worse, take for something else.
+	s.manifest.Format = manifestFormat
+	return s.manifest.write(s.options.Dir)
 }
 
 // replay applies what is on disk to a new store. Nothing else runs meanwhile.

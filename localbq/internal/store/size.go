@@ -41,11 +41,7 @@ func LogicalBytes(f *schema.Field, a arrow.Array) int64 {
 
 func elementBytes(f *schema.Field, a arrow.Array) int64 {
 	if s, ok := a.(*array.Struct); ok && f.Type == schema.Struct {
-		total := int64(0)
-		for i, member := range f.Fields {
-			total += LogicalBytes(member, s.Field(i))
-		}
-		return total
+		return structBytes(f, s)
 	}
 	total := valueBytes[f.Type] * int64(a.Len()-a.NullN())
 	switch v := a.(type) {
@@ -53,6 +49,26 @@ func elementBytes(f *schema.Field, a arrow.Array) int64 {
 		total += int64(len(v.ValueBytes()))
 	case *array.Binary:
 		total += int64(len(v.ValueBytes()))
+	}
+	return total
+}
+
+// structBytes is the size of the members. Those behind a NULL hold something, and count nothing.
+func structBytes(f *schema.Field, s *array.Struct) int64 {
+	total := int64(0)
+	for from := 0; from < s.Len(); {
+		to := from
+		for to < s.Len() && s.IsValid(to) {
+			to++
+		}
+		for i, member := range f.Fields {
+			if to > from {
+				values := array.NewSlice(s.Field(i), int64(from), int64(to))
+				total += LogicalBytes(member, values)
+				values.Release()
+			}
+		}
+		from = to + 1
 	}
 	return total
 }
