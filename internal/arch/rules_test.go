@@ -111,7 +111,7 @@ var rules = []rule{
 		theirs: join(protobuf, codecs), testOurs: []string{"bigquery/row/rowtest"}, testTheirs: []string{"github.com/twmb/avro"}},
 	{room: "bigquery/internal/staging/parquetfile", why: "apart, so that who stages Avro does not link the Parquet library",
 		ours: []string{"bigquery/table", "bigquery/row", "bigquery/internal/staging", "bigquery/schema/parquetschema"}, theirs: []string{"github.com/parquet-go/parquet-go"},
-		testOurs:   []string{"bigquery/row/rowtest", "bigquery", "bigquery/internal/tableadmin", "localbq/..."},
+		testOurs:   []string{"bigquery/row/rowtest", "bigquery/row/jsonrow", "stream", "bigquery", "bigquery/internal/tableadmin", "localbq/..."},
 		testTheirs: join(google, arrow, []string{"github.com/duckdb/duckdb-go/v2"})},
 	{room: "bigquery", why: "the face: options, errors, the generic part; no engine", ours: []string{"stream", "bigquery/table",
 		"bigquery/row", "bigquery/internal/tableadmin", "bigquery/internal/storagewrite", "bigquery/internal/storageread",
