@@ -157,17 +157,24 @@ func TestDelayAndHang(t *testing.T) {
 		return done
 	}
 	t.Run("delayed by the service's clock", func(t *testing.T) {
-		arm(t, bq, localbq.Fault{Name: "late", Phase: localbq.PhaseApplied, Action: localbq.FaultAction{Delay: localbq.FaultDuration(time.Minute)}})
+		arm(t, bq, localbq.Fault{Phase: localbq.PhaseApplied, Action: localbq.FaultAction{Barrier: true}},
+			localbq.Fault{Name: "late", Phase: localbq.PhaseApplied, Action: localbq.FaultAction{Delay: localbq.FaultDuration(time.Minute)}})
 		c := open()
 		if err := c.Send(ids.first(t, stream("d.t"), "id: 1")); err != nil {
 			t.Fatal(err)
 		}
 		done := answered(c)
+		b, err := bq.Faults().NextBarrier(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		began := clock.Now()
+		b.Release() // the request is in: before, the clock could run until the connection has been idle for too long
 		for held := true; held; {
 			select {
 			case err := <-done:
-				if err != nil {
-					t.Error(err)
+				if waited := clock.Now().Sub(began); err != nil || waited < time.Minute {
+					t.Errorf("answered after %v: %v", waited, err)
 				}
 				held = false
 			default:
