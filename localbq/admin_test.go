@@ -121,6 +121,19 @@ func TestAdminClock(t *testing.T) {
 	if code := admin(t, bq, "POST", "clock/advance", `{"by":"6h"}`, &now); code != 200 || !now.Now.Equal(before.Add(6*time.Hour)) {
 		t.Errorf("%d %v", code, now.Now)
 	}
+	for _, by := range []string{"-1s", "2562047h"} {
+		for range 40 { // further than the years that timestamps can show
+			if code := admin(t, bq, "POST", "clock/advance", `{"by":"`+by+`"}`, &now); code == 400 {
+				break
+			}
+		}
+		if code := admin(t, bq, "POST", "clock/advance", `{"by":"`+by+`"}`, nil); code != 400 {
+			t.Errorf("by %s: %d, want 400", by, code)
+		}
+	}
+	if code := admin(t, bq, "GET", "clock", "", &now); code != 200 || now.Now.Year() < 9000 {
+		t.Errorf("%d %v", code, now.Now)
+	}
 	if code := admin(t, start(t, localbq.Config{}), "POST", "clock/advance", `{"by":"6h"}`, nil); code != http.StatusConflict {
 		t.Errorf("a clock that runs by itself: %d, want 409", code)
 	}

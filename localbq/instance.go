@@ -52,6 +52,8 @@ type Instance struct {
 	// services are what the servers serve, closed behind them.
 	services []func() error
 
+	calls    context.Context // of calls over HTTP, which end with the instance even where nobody reads their connection
+	endCalls context.CancelFunc
 	handling sync.RWMutex // held for reading by each call over HTTP; guards shut
 	shut     bool         // calls over HTTP are not let in any more
 
@@ -66,6 +68,7 @@ type Instance struct {
 func Start(ctx context.Context, c Config) (*Instance, error) {
 	c.resolve()
 	i := &Instance{config: c}
+	i.calls, i.endCalls = context.WithCancel(context.Background())
 	if err := i.start(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("local BigQuery: %w", err), i.Close())
 	}
@@ -297,6 +300,7 @@ func (i *Instance) close() error {
 	if i.faults != nil {
 		i.faults.Close() // what rules hold goes on, and is answered by a closed connection
 	}
+	i.endCalls()
 	if i.grpc != nil {
 		errs = append(errs, i.rest.Close(), i.gcs.Close())
 		i.handling.Lock() // waits for the calls that are in

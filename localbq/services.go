@@ -1,6 +1,8 @@
 package localbq
 
 import (
+	"context"
+	"net"
 	"net/http"
 	"time"
 
@@ -45,14 +47,18 @@ func (i *Instance) newREST() *http.Server {
 	mux := http.NewServeMux()
 	mux.Handle("/", face)
 	mux.Handle("/local/v1/", i.newAdmin())
-	return &http.Server{Handler: i.guard(i.whileOpen(mux)), Protocols: protocols, ReadHeaderTimeout: 30 * time.Second}
+	return &http.Server{Handler: i.guard(i.whileOpen(mux)), Protocols: protocols, ReadHeaderTimeout: 30 * time.Second, BaseContext: i.base}
 }
 
 // newGCS is what answers as Cloud Storage. Its clients speak HTTP/1.1 where there is no TLS.
 func (i *Instance) newGCS() *http.Server {
 	face := gcs.New(gcs.Deps{Objects: i.objects, Watch: i.watch().GCS()})
-	return &http.Server{Handler: i.guard(i.whileOpen(face)), ReadHeaderTimeout: 30 * time.Second}
+	return &http.Server{Handler: i.guard(i.whileOpen(face)), ReadHeaderTimeout: 30 * time.Second, BaseContext: i.base}
 }
+
+// base is where the contexts of calls over HTTP come from: a server that is closed cancels only those of calls whose body has
+// been read, since it does not look at the others' connections.
+func (i *Instance) base(net.Listener) context.Context { return i.calls }
 
 // whileOpen keeps calls out once the instance closes, and lets close wait for those that are in: http.Server.Close does not.
 func (i *Instance) whileOpen(h http.Handler) http.Handler {

@@ -33,6 +33,11 @@ func start(t *testing.T) *service {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return startWith(t, queries)
+}
+
+// startWith is start with an engine of the test's.
+func startWith(t *testing.T, queries localbq.QueryEngine) *service {
 	clock := localbq.NewManualClock()
 	i, err := localbq.Start(t.Context(), localbq.Config{Project: "p", Queries: queries, Clock: clock})
 	if err != nil {
@@ -50,6 +55,13 @@ func start(t *testing.T) *service {
 		}
 	})
 	return &service{t, i, clock, c}
+}
+
+// in is the service for a subtest.
+func (s *service) in(t *testing.T) *service {
+	out := *s
+	out.T = t
+	return &out
 }
 
 // do makes a REST call as a principal, "" for anybody.

@@ -162,6 +162,9 @@ func (d *Deps) now(w http.ResponseWriter, _ *http.Request) {
 	answer(w, map[string]time.Time{"now": d.Clock.Now().UTC()})
 }
 
+// lastYear is the last that timestamps can show (RFC 3339).
+const lastYear = 9999
+
 // advance moves a manual clock.
 func (d *Deps) advance(w http.ResponseWriter, r *http.Request) {
 	var by struct {
@@ -174,6 +177,10 @@ func (d *Deps) advance(w http.ResponseWriter, r *http.Request) {
 	manual, ok := d.Clock.(*clock.Manual)
 	if !ok {
 		refuse(w, http.StatusConflict, fmt.Errorf("the clock runs by itself: start the service with a manual one to advance it"))
+		return
+	}
+	if at := manual.Now().Add(time.Duration(by.By)); by.By < 0 || at.Year() > lastYear {
+		refuse(w, http.StatusBadRequest, fmt.Errorf("the clock goes forwards, until the end of the year %d: by is %q", lastYear, time.Duration(by.By)))
 		return
 	}
 	manual.Advance(time.Duration(by.By))

@@ -154,7 +154,8 @@ func (l *Log) Visible(t Table) ([]Row, error) {
 }
 
 // AppliedTwice are the visible rows whose bytes are equal to those of a visible row of another append, in groups. Legitimate
-// equal rows show up too: what it proves, it proves for inputs without them.
+// equal rows show up too: what it proves, it proves for inputs without them. Rows that came by other ways than appends, by a
+// load or a statement, have no digest and are not compared.
 func (l *Log) AppliedTwice(t Table) ([][]Row, error) {
 	g, err := l.ledger(t)
 	if err != nil {
@@ -162,7 +163,7 @@ func (l *Log) AppliedTwice(t Table) ([][]Row, error) {
 	}
 	byDigest := map[Digest][]Row{}
 	g.each(func(_ *Record, row Row) {
-		if l.Digests() {
+		if l.Digests() && row.Digest != 0 {
 			byDigest[row.Digest] = append(byDigest[row.Digest], row)
 		}
 	})

@@ -35,6 +35,7 @@ type Log struct {
 
 	mu      sync.Mutex // guards the fields below
 	seq     int64      // of the last record
+	lasting []*Record  // by Seq: those of calls that have outlasted all that memory has room for, not complete as yet
 	records []*Record  // by Seq, without gaps; the first is number first
 	first   int64
 	bytes   int64
@@ -176,9 +177,14 @@ func (e *Event) Done(fate Fate) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e.record.Fate, e.record.done = fate, true
-	l.bytes += e.record.size()
 	if l.file != nil {
 		l.write(e.record)
+	}
+	if e.record.Seq >= l.first {
+		l.bytes += e.record.size()
+	} else {
+		l.lasting = slices.DeleteFunc(l.lasting, func(r *Record) bool { return r == e.record })
+		l.lose()
 	}
 	l.trim()
 }
@@ -205,16 +211,26 @@ func (l *Log) write(r *Record) {
 	l.written += int64(len(line))
 }
 
-// trim forgets the oldest complete records while there are too many; l.mu is held.
+// trim forgets the oldest complete records while there are too many; l.mu is held. One that is not complete is set aside, so
+// that a call which lasts, of a slow reader say, does not keep all that comes behind it.
 func (l *Log) trim() {
-	for l.bytes > l.options.MaxBytes && len(l.records) > 0 && l.records[0].done {
-		l.bytes -= l.records[0].size()
+	for l.bytes > l.options.MaxBytes && len(l.records) > 0 {
+		if r := l.records[0]; r.done {
+			l.bytes -= r.size()
+			l.lose()
+		} else {
+			l.lasting = append(l.lasting, r)
+		}
 		l.records[0] = nil
 		l.records = l.records[1:]
 		l.first++
-		if l.file == nil || l.failed != nil {
-			l.dropped++
-		}
+	}
+}
+
+// lose counts a record that memory has forgotten, unless the file has it; l.mu is held.
+func (l *Log) lose() {
+	if l.file == nil || l.failed != nil {
+		l.dropped++
 	}
 }
 
@@ -256,7 +272,7 @@ func (l *Log) Flush() error {
 	if l.file == nil {
 		return nil
 	}
-	for _, r := range l.records {
+	for _, r := range slices.Concat(l.lasting, l.records) {
 		if !r.done && r.Effect != None {
 			l.write(r)
 		}
@@ -287,7 +303,7 @@ func (l *Log) Records() iter.Seq2[*Record, error] {
 			yield(nil, err)
 			return
 		}
-		for _, r := range append(past, present...) {
+		for _, r := range merged(past, present) {
 			if !yield(r, nil) {
 				return
 			}
@@ -295,11 +311,24 @@ func (l *Log) Records() iter.Seq2[*Record, error] {
 	}
 }
 
+// merged puts records into the order of Seq. What memory has of a record is newer than what the file has.
+func merged(past, present []*Record) []*Record {
+	all := append(past, present...)
+	slices.SortStableFunc(all, func(a, b *Record) int { return cmp.Compare(a.Seq, b.Seq) })
+	out := all[:0]
+	for i, r := range all {
+		if i == len(all)-1 || all[i+1].Seq != r.Seq {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
 // snapshot copies the records that memory holds and reads the older ones from the file.
 func (l *Log) snapshot() (past, present []*Record, err error) {
 	l.mu.Lock()
 	first, written, failed := l.first, l.written, l.failed
-	for _, r := range l.records {
+	for _, r := range slices.Concat(l.lasting, l.records) {
 		c := *r
 		present = append(present, &c)
 	}

@@ -62,18 +62,24 @@ func TestRecordJSON(t *testing.T) {
 }
 
 func TestMemory(t *testing.T) {
-	l := open(t, Options{MaxBytes: 3000})
-	held := visible(l, 0, 1)
-	for i := range int64(20) {
-		visible(l, 1+i, 2).Done(Sent)
-	}
-	if n := len(all(t, l)); n != 21 || l.Dropped() != 0 {
-		t.Errorf("%d records and %d dropped, want 21 and none: the first is still open", n, l.Dropped())
-	}
-	held.Done(Sent)
-	records := all(t, l)
-	if l.Dropped() == 0 || int64(len(records))+l.Dropped() != 21 || records[len(records)-1].Seq != 21 || records[0].Seq != l.Dropped()+1 {
-		t.Errorf("%d records from %d to %d and %d dropped", len(records), records[0].Seq, records[len(records)-1].Seq, l.Dropped())
+	for _, path := range []string{"", filepath.Join(t.TempDir(), "audit.jsonl")} {
+		l := open(t, Options{MaxBytes: 3000, Path: path})
+		held := visible(l, 0, 1)
+		for i := range int64(20) {
+			visible(l, 1+i, 2).Done(Sent)
+		}
+		if err := l.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		records := all(t, l)
+		if l.bytes > 3000 || records[0].Seq != 1 || records[0].Fate != Pending || int64(len(records))+l.Dropped() != 21 {
+			t.Errorf("%d bytes, %d records, %d dropped: want at most 3000, the first, which is open, and all that were not dropped", l.bytes, len(records), l.Dropped())
+		}
+		held.Done(Sent)
+		records = all(t, l)
+		if int64(len(records))+l.Dropped() != 21 || records[len(records)-1].Seq != 21 || records[0].Seq != l.Dropped()+1 || records[0].Fate != Sent || (l.Dropped() == 0) != (path != "") {
+			t.Errorf("%d records from %d to %d and %d dropped", len(records), records[0].Seq, records[len(records)-1].Seq, l.Dropped())
+		}
 	}
 }
 

@@ -28,11 +28,17 @@ type sessions struct {
 	mu      *sync.Mutex // guards the maps
 	streams map[string]*stream
 	expired map[string]string // stream to session
-	timers  map[string]clock.Timer
+	living  map[string]*life  // by session
+}
+
+// life is what ends with a session.
+type life struct {
+	timer   clock.Timer
+	streams []string
 }
 
 func newSessions(c clock.Clock) sessions {
-	return sessions{c, new(sync.Mutex), map[string]*stream{}, map[string]string{}, map[string]clock.Timer{}}
+	return sessions{c, new(sync.Mutex), map[string]*stream{}, map[string]string{}, map[string]*life{}}
 }
 
 // session is one snapshot of a table and how it is read. Nothing of it changes but its streams.
@@ -72,60 +78,65 @@ func newID() string {
 	return hex.EncodeToString(b[:])
 }
 
-// add publishes streams of a session, and lets them go when it expires.
+// add publishes streams of a session, and lets them go when it expires. Of one that has expired meanwhile only the names are
+// kept: its timer would fire here and now, on a clock that is moved by hand.
 func (s *sessions) add(session *session, streams ...*stream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	l, left := s.living[session.name], session.expires.Sub(s.clock.Now())
+	if left <= 0 {
+		for _, st := range streams {
+			s.expired[st.name] = session.name
+		}
+		return
+	}
+	if l == nil {
+		l = &life{timer: s.clock.AfterFunc(left, func() { s.expire(session.name) })}
+		s.living[session.name] = l
+	}
 	for _, st := range streams {
 		s.streams[st.name] = st
-	}
-	if s.timers[session.name] == nil {
-		s.timers[session.name] = s.clock.AfterFunc(session.expires.Sub(s.clock.Now()), func() { s.expire(session) })
+		l.streams = append(l.streams, st.name)
 	}
 }
 
-func (s *sessions) expire(session *session) {
+func (s *sessions) expire(session string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.timers, session.name)
-	for name, st := range s.streams {
-		if st.session == session {
-			delete(s.streams, name)
-			s.expired[name] = session.name
-		}
+	l := s.living[session]
+	if l == nil {
+		return
+	}
+	delete(s.living, session)
+	for _, name := range l.streams {
+		delete(s.streams, name)
+		s.expired[name] = session
 	}
 }
 
 // expireNow ends a session before its time, by its name or that of one of its streams.
 func (s *sessions) expireNow(name string) bool {
 	s.mu.Lock()
-	var found *session
-	for _, st := range s.streams {
-		if st.name == name || st.session.name == name {
-			found = st.session
-		}
+	if st := s.streams[name]; st != nil {
+		name = st.session.name
 	}
-	var timer clock.Timer
-	if found != nil {
-		timer = s.timers[found.name]
-	}
+	l := s.living[name]
 	s.mu.Unlock()
-	if timer != nil {
-		timer.Stop()
+	if l == nil {
+		return false
 	}
-	if found != nil {
-		s.expire(found)
-	}
-	return found != nil
+	l.timer.Stop()
+	s.expire(name)
+	return true
 }
 
 func (s *sessions) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, t := range s.timers {
-		t.Stop()
+	for _, l := range s.living {
+		l.timer.Stop()
 	}
-	clear(s.timers)
+	clear(s.living)
 	clear(s.streams)
 }
 

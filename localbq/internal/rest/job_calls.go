@@ -271,7 +271,7 @@ func (s *Server) queryJob(c *call) (any, error) {
 	if config.dryRun {
 		return s.dryQuery(c, key, config)
 	}
-	j, err := s.jobs.once(requestKey{c.project(), c.principal, body.RequestId}, func() (*job, error) { return s.submit(c, key, config) })
+	j, err := s.jobs.once(c.r.Context(), requestKey{c.project(), c.principal, body.RequestId}, func() (*job, error) { return s.submit(c, key, config) })
 	if err != nil {
 		return nil, err
 	}

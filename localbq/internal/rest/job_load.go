@@ -281,8 +281,10 @@ func (l *loadConfig) attempt(ctx context.Context, s *Server, j *job, sources []l
 	}
 	c := l.reading
 	c.Table, c.Now = ref.String(), s.Clock.Now()
+	var info *store.Info // what the files are read for, and what the table must still be when they are written
 	if t != nil {
-		c.Existing = t.Info().Schema
+		info = t.Info()
+		c.Existing = info.Schema
 		if l.WriteDisposition == "WRITE_TRUNCATE" && l.replaces() && (c.Schema != nil || c.Autodetect || oneOf(c.Format, load.Avro, load.Parquet)) {
 			c.Existing = nil
 		}
@@ -296,7 +298,7 @@ func (l *loadConfig) attempt(ctx context.Context, s *Server, j *job, sources []l
 	}}
 	rows := store.Rows{Batches: read.Batches, Truncate: strings.HasPrefix(l.WriteDisposition, "WRITE_TRUNCATE"), Empty: l.WriteDisposition == "WRITE_EMPTY"}
 	if t != nil {
-		l.shape(t, read.Schema, &rows)
+		l.shape(info, read.Schema, &rows)
 	} else {
 		rows.Definition = l.definition(read.Schema)
 	}
@@ -310,8 +312,7 @@ func (l *loadConfig) attempt(ctx context.Context, s *Server, j *job, sources []l
 }
 
 // shape gives rows the definition that the table has afterwards.
-func (l *loadConfig) shape(t *store.Table, columns *schema.Schema, rows *store.Rows) {
-	info := t.Info()
+func (l *loadConfig) shape(info *store.Info, columns *schema.Schema, rows *store.Rows) {
 	rows.Info, rows.Since = info, info
 	if columns == info.Schema {
 		return

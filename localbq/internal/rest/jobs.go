@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -29,6 +30,7 @@ type jobs struct {
 	byKey    map[jobKey]*job
 	ids      map[jobKey]bool         // used up, deleted jobs included
 	requests map[requestKey]*request // by requestId of jobs.query
+	swept    time.Time               // when the old ones of them were forgotten
 	expiring map[store.TableRef]clock.Timer
 }
 
@@ -36,8 +38,10 @@ type jobs struct {
 type requestKey struct{ project, principal, id string }
 
 type request struct {
-	job *job
-	at  time.Time
+	at        time.Time
+	submitted chan struct{} // closed once the next two are there
+	job       *job
+	err       error
 }
 
 // maxRunning is how many queries run at once; others are PENDING.
@@ -198,26 +202,45 @@ func (js *jobs) of(project string) []*job {
 // QueryRequest.requestId).
 const requestLife = 15 * time.Minute
 
-// once makes one job of all calls of jobs.query with one requestId.
-func (js *jobs) once(key requestKey, submit func() (*job, error)) (*job, error) {
+// once makes one job of all calls of jobs.query with one requestId, also of those that come at once.
+func (js *jobs) once(ctx context.Context, key requestKey, submit func() (*job, error)) (*job, error) {
 	if key.id == "" {
 		return submit()
 	}
-	now := js.server.Clock.Now()
-	js.mu.Lock()
-	if r := js.requests[key]; r != nil && now.Before(r.at.Add(requestLife)) {
-		js.mu.Unlock()
-		return r.job, nil
+	r, first := js.request(key)
+	if !first {
+		select {
+		case <-r.submitted:
+			return r.job, r.err
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
 	}
-	js.mu.Unlock()
-	j, err := submit()
-	if err != nil {
-		return nil, err
+	r.job, r.err = submit()
+	close(r.submitted)
+	if r.err != nil { // nothing was done: a retry may fare better
+		js.mu.Lock()
+		defer js.mu.Unlock()
+		delete(js.requests, key)
 	}
+	return r.job, r.err
+}
+
+// request is the request of a key, and whether the caller is the first to ask. Those whose time is over are forgotten.
+func (js *jobs) request(key requestKey) (r *request, first bool) {
 	js.mu.Lock()
 	defer js.mu.Unlock()
-	js.requests[key] = &request{j, now}
-	return j, nil
+	now := js.server.Clock.Now()
+	if r = js.requests[key]; r != nil && now.Before(r.at.Add(requestLife)) {
+		return r, false
+	}
+	if now.Sub(js.swept) >= requestLife {
+		maps.DeleteFunc(js.requests, func(_ requestKey, r *request) bool { return !now.Before(r.at.Add(requestLife)) })
+		js.swept = now
+	}
+	r = &request{at: now, submitted: make(chan struct{})}
+	js.requests[key] = r
+	return r, true
 }
 
 // wait waits until a job is over, the time given has passed on the service's clock, or the client has gone.

@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"slices"
 	"strings"
 
 	bqapi "google.golang.org/api/bigquery/v2"
@@ -16,6 +17,7 @@ type change struct {
 	*query.Change
 	done                       string // what DDL did: CREATE, REPLACE, SKIP, DROP, ALTER; "" for DML
 	inserted, updated, deleted int64
+	at                         int64 // the version of the store that the statement was run at
 }
 
 // dml reports whether the statement changed rows and nothing else.
@@ -30,9 +32,9 @@ func (c *change) affecting() bool {
 
 func (c *change) affected() int64 { return c.inserted + c.updated + c.deleted }
 
-// apply carries out a statement that is no query.
-func (s *Server) apply(j *job, r *query.Result, out *jobResult) error {
-	c := &change{Change: r.Change}
+// apply carries out a statement that is no query, and was run at a version of the store.
+func (s *Server) apply(j *job, r *query.Result, at int64, out *jobResult) error {
+	c := &change{Change: r.Change, at: at}
 	out.change, out.schema = c, nil
 	if j.config.DestinationTable != nil {
 		kind := "DDL"
@@ -102,7 +104,10 @@ func (s *Server) insertInto(j *job, ref store.TableRef, r *query.Result, c *chan
 	if err != nil {
 		return err
 	}
-	info := t.Info()
+	info, err := c.same(t)
+	if err != nil {
+		return err
+	}
 	batches, err := fit(r.Batches, r.Schema, info.Schema, s.Clock.Now())
 	if err != nil {
 		return err
@@ -111,7 +116,7 @@ func (s *Server) insertInto(j *job, ref store.TableRef, r *query.Result, c *chan
 	if r.Rows == 0 {
 		return nil
 	}
-	w := store.Rows{Info: info, Batches: batches}
+	w := store.Rows{Info: info, Since: info, Batches: batches}
 	if t.Mode() != store.ModeStore {
 		w.Batches, w.Count = nil, r.Rows
 	}
@@ -135,6 +140,29 @@ func (s *Server) changeable(ref store.TableRef) (*store.Table, error) {
 		err = merging(t.Ref(), "changed by DML")
 	}
 	return t, err
+}
+
+// same is the definition of a table that the statement may still be carried out on: the table is the one that it was run
+// against, and has the columns. Rows are picked by ids, which another table of the name has too, and meet columns by name.
+func (c *change) same(t *store.Table) (*store.Info, error) {
+	infos := t.Infos()
+	now, then := infos[len(infos)-1], infos[0]
+	for _, i := range infos {
+		if i.Version <= c.at {
+			then = i
+		}
+	}
+	moved := t.Instance() > c.at || now != then && c.Kind != "INSERT"
+	if then.Schema != nil && !moved {
+		moved = slices.ContainsFunc(then.Schema.Fields, func(f *schema.Field) bool {
+			has := now.Schema.Field(f.Name)
+			return has == nil || !has.Same(f)
+		})
+	}
+	if moved {
+		return nil, refusal.New(refusal.InvalidQuery, "Could not serialize access to table %s due to concurrent update", t.Ref())
+	}
+	return now, nil
 }
 
 // merging refuses a table whose changes would have to be merged first.

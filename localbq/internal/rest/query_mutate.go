@@ -46,12 +46,16 @@ func (s *Server) mutate(j *job, ref store.TableRef, r *query.Result, c *change, 
 	if err != nil {
 		return err
 	}
+	info, err := c.same(t)
+	if err != nil {
+		return err
+	}
 	ids, rows := c.picked(r)
 	gone, err := pickedRows(ids)
 	if err != nil || len(gone) == 0 && len(rows) == 0 {
 		return err
 	}
-	w := store.Rows{Info: t.Info(), Remove: gone}
+	w := store.Rows{Info: info, Since: info, Remove: gone}
 	if len(rows) > 0 {
 		columns := &schema.Schema{Fields: r.Schema.Fields[c.leading():]}
 		if w.Batches, err = fit(without(rows, c.leading()), columns, w.Info.Schema, s.Clock.Now()); err != nil {

@@ -86,7 +86,7 @@ func (c *queryConfig) run(ctx context.Context, s *Server, j *job) (*jobResult, e
 	}
 	out := &jobResult{rows: r.Rows, schema: r.Schema.REST(), bytes: r.BytesProcessed, tables: r.Tables}
 	if r.Change != nil {
-		return out, s.apply(j, r, out)
+		return out, s.apply(j, r, found.version, out)
 	}
 	if j.config.DestinationTable == nil {
 		if err = s.keepAnonymous(j, r, out); err == nil {
@@ -217,7 +217,7 @@ func (s *Server) overwrite(j *job, to target, t *store.Table, r *query.Result, o
 		if t.Stats().Rows > 0 {
 			return refusal.New(refusal.Duplicate, "Already Exists: Table %s", t.Ref())
 		}
-		w.Truncate = false
+		w.Truncate, w.Empty = false, true
 	case disposition != "WRITE_TRUNCATE":
 		return s.addResult(j, to, t, r, out)
 	}

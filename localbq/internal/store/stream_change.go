@@ -250,7 +250,12 @@ func (t *Table) ExpireStream(id string) (bool, error) {
 
 type expireStream struct{ stream *Stream }
 
-func (c *expireStream) prepare(*Store, int64) error { return nil }
+func (c *expireStream) prepare(*Store, int64) error {
+	if c.stream.table.Dropped() {
+		return notFoundTable(c.stream.table.ref)
+	}
+	return nil
+}
 
 func (c *expireStream) append(buf []byte, version int64) []byte {
 	return catalogRecord{

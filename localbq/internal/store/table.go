@@ -195,8 +195,8 @@ func (t *Table) Write(r Rows) (Written, error) {
 		}
 	}
 	commit := t.store.commitRows
-	if r.Remove != nil || r.Pick != nil {
-		commit = t.store.commit // whether the rows are there must not change before it is published
+	if r.Remove != nil || r.Pick != nil || r.Empty {
+		commit = t.store.commit // whether rows are there must not change before it is published
 	}
 	if r.Definition != nil {
 		if err := t.store.checkDefinition(r.Definition); err != nil {
