@@ -190,7 +190,7 @@ func (js *jobs) restore() {
 		case k.Upload:
 			js.lost(j, "The service ended before the job did, and the job's file went with it. Retry the job with another id.")
 		case j.config != nil:
-			js.lost(j, "The service ended before the job did, and nothing of the job was done. Retry the job with another id.")
+			js.lost(j, "The service ended before the job did. Retry the job with another id.")
 		default:
 			js.begin(j)
 		}
