@@ -5,12 +5,14 @@ import (
 	"errors"
 	"io"
 	"testing"
+	"time"
 
 	"cloud.google.com/go/bigquery"
 	storage "cloud.google.com/go/bigquery/storage/apiv1"
 	"cloud.google.com/go/bigquery/storage/apiv1/storagepb"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/millrace-dev/millrace/localbq"
 )
@@ -24,8 +26,14 @@ func TestBuffered(t *testing.T) {
 		if n, _ := w.bq.NumRows("d.t"); n != 0 {
 			t.Errorf("%d rows before the flush", n)
 		}
+		if got := listed(t, w.bq, "d.t"); got != "[]" {
+			t.Errorf("tabledata.list has %s before the flush", got)
+		}
 		w.mustFlush(s, 2)
 		w.holds(0, 1, 2)
+		if got := listed(t, w.bq, "d.t"); got != `["0"] ["1"] ["2"]` {
+			t.Errorf("tabledata.list has %s", got)
+		}
 		for _, offset := range []int64{2, 1} {
 			if code := w.flushRefused(s, offset, codes.AlreadyExists, "already been flushed"); code != storagepb.StorageError_OFFSET_ALREADY_EXISTS {
 				t.Errorf("StorageError %v", code)
@@ -109,12 +117,19 @@ func TestBuffered(t *testing.T) {
 		w.accounted()
 	})
 	t.Run("LBQ-31_LBQ-42_sessions_before_and_behind_a_flush", func(t *testing.T) {
-		w := newWriter(t, localbq.Config{})
+		clock := localbq.NewManualClock()
+		w := newWriter(t, localbq.Config{Clock: clock})
 		s := w.buffered()
 		w.write(s, 0, 5)
 		before := session(t, w.bq)
+		clock.Advance(time.Second)
+		instant := clock.Now()
+		clock.Advance(time.Second)
 		w.mustFlush(s, 2)
 		behind := session(t, w.bq)
+		if n := session(t, w.bq, instant)(); n != 0 {
+			t.Errorf("as of an instant between the append and the flush there are %d rows", n)
+		}
 		if n := before(); n != 0 {
 			t.Errorf("the session from before the flush has %d rows", n)
 		}
@@ -166,7 +181,13 @@ func TestPending(t *testing.T) {
 		w.mustFinalize(one, 3)
 		w.mustFinalize(two, 2)
 		w.holds()
+		if n, got := session(t, w.bq)(), listed(t, w.bq, "d.t"); n != 0 || got != "[]" {
+			t.Errorf("before the commit a session has %d rows, tabledata.list %s", n, got)
+		}
 		w.mustCommit(one, two)
+		if n, got := session(t, w.bq)(), listed(t, w.bq, "d.t"); n != 5 || got != `["0"] ["1"] ["2"] ["0"] ["1"]` {
+			t.Errorf("behind the commit a session has %d rows, tabledata.list %s", n, got)
+		}
 		w.holds(0, 1, 2, 0, 1)
 		w.commitRefused(storagepb.StorageError_STREAM_ALREADY_COMMITTED, one)
 		w.holds(0, 1, 2, 0, 1)
@@ -245,16 +266,20 @@ func TestPending(t *testing.T) {
 	})
 }
 
-// session opens a read session of d.t, and returns what counts its rows.
-func session(t *testing.T, bq *localbq.Instance) func() int64 {
+// session opens a read session of d.t, as of an instant if one is given, and returns what counts its rows.
+func session(t *testing.T, bq *localbq.Instance, asOf ...time.Time) func() int64 {
 	t.Helper()
 	client, err := storage.NewBigQueryReadClient(context.Background(), bq.GRPCClientOptions()...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = client.Close() })
+	asked := &storagepb.ReadSession{Table: path("d.t"), DataFormat: storagepb.DataFormat_AVRO}
+	for _, at := range asOf {
+		asked.TableModifiers = &storagepb.ReadSession_TableModifiers{SnapshotTime: timestamppb.New(at)}
+	}
 	session, err := client.CreateReadSession(t.Context(), &storagepb.CreateReadSessionRequest{
-		Parent: "projects/" + localbq.DefaultProject, ReadSession: &storagepb.ReadSession{Table: path("d.t"), DataFormat: storagepb.DataFormat_AVRO},
+		Parent: "projects/" + localbq.DefaultProject, ReadSession: asked,
 	})
 	if err != nil {
 		t.Fatal(err)

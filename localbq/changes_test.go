@@ -269,6 +269,24 @@ func TestFreshness(t *testing.T) {
 			t.Error(err)
 		}
 	})
+	t.Run("LBQ-115 pseudocolumns are not in sessions", func(t *testing.T) {
+		asked := &storagepb.CreateReadSessionRequest{
+			Parent: "projects/" + localbq.DefaultProject, ReadSession: &storagepb.ReadSession{Table: path("d.t"), DataFormat: storagepb.DataFormat_AVRO},
+		}
+		made, err := reader.CreateReadSession(context.Background(), asked)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := `{"type":"record","name":"__root__","fields":[{"name":"id","type":["null","long"]},{"name":"v","type":["null","string"]},{"name":"w","type":["null","string"]}]}`
+		if got := made.GetAvroSchema().GetSchema(); got != want {
+			t.Errorf("schema %s, want %s", got, want)
+		}
+		for _, name := range []string{"_CHANGE_TYPE", "_CHANGE_SEQUENCE_NUMBER"} {
+			asked.ReadSession.ReadOptions = &storagepb.ReadSession_TableReadOptions{SelectedFields: []string{name}}
+			_, err := reader.CreateReadSession(context.Background(), asked)
+			wantStatus(t, status.Convert(err), codes.InvalidArgument, "request failed: The following selected fields do not exist in the table schema: "+name)
+		}
+	})
 	t.Run("LBQ-116 max_staleness over REST is taken and dropped", func(t *testing.T) {
 		before, err := rest.Tables.Get(localbq.DefaultProject, "d", "t").Do()
 		if err != nil {

@@ -9,6 +9,7 @@ import (
 
 	storage "cloud.google.com/go/bigquery/storage/apiv1"
 	"cloud.google.com/go/bigquery/storage/apiv1/storagepb"
+	bqapi "google.golang.org/api/bigquery/v2"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/wrapperspb"
@@ -229,6 +230,50 @@ func TestOffsets(t *testing.T) {
 			w.accounted()
 		})
 	}
+	t.Run("LBQ-16_a_hundred_at_once_answer_in_order", func(t *testing.T) {
+		w := newWriter(t, localbq.Config{})
+		c, s := connect(t, w.client), w.committed()
+		for i := range 100 {
+			if err := c.Send(at(w.ids.first(t, s, fmt.Sprint("id: ", i)), int64(i))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := c.CloseSend(); err != nil {
+			t.Fatal(err)
+		}
+		var want []int
+		for i := range 100 {
+			r, err := c.Recv()
+			if err != nil {
+				t.Fatalf("answer %d: %v", i, err)
+			}
+			wantOffset(t, r, int64(i))
+			want = append(want, i)
+		}
+		if r, err := c.Recv(); err == nil {
+			t.Errorf("behind the last answer: %v", r)
+		}
+		w.holds(want...)
+	})
+	t.Run("LBQ-52_LBQ-54_a_bad_row_leaves_the_offset_where_it_was", func(t *testing.T) {
+		w := newWriter(t, localbq.Config{})
+		makeTable(t, w.bq, "d.bad", &bqapi.TableFieldSchema{Name: "s", Type: "STRING", MaxLength: 3})
+		made, err := w.client.CreateWriteStream(context.Background(), &storagepb.CreateWriteStreamRequest{
+			Parent: path("d.bad"), WriteStream: &storagepb.WriteStream{Type: storagepb.WriteStream_COMMITTED},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, c := describe(t, "s string"), connect(t, w.client)
+		wantOffset(t, c.append(at(r.first(t, made.GetName(), `s: "a"`), 0)), 0)
+		answer := c.ask(at(r.next(t, `s: "b"`, `s: "long"`, `s: "c"`), 1))
+		if e := answer.GetRowErrors(); len(e) != 1 || e[0].GetIndex() != 1 || codes.Code(answer.GetError().GetCode()) != codes.InvalidArgument {
+			t.Errorf("got %v", answer)
+		}
+		wantContents(t, w.bq, "d.bad", `{"s":"a"}`)
+		wantOffset(t, c.append(at(r.next(t, `s: "b"`, `s: "c"`), 1)), 1)
+		wantContents(t, w.bq, "d.bad", `{"s":"a"}`, `{"s":"b"}`, `{"s":"c"}`)
+	})
 	t.Run("LBQ-23_beyond_the_end", func(t *testing.T) {
 		w := newWriter(t, localbq.Config{})
 		s := connect(t, w.client).refused(at(w.ids.first(t, w.committed(), "id: 1"), 99), codes.OutOfRange, "expected offset 0, received 99")

@@ -2,11 +2,14 @@ package localbq_test
 
 import (
 	"context"
+	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
 
 	"cloud.google.com/go/bigquery"
+	gcs "cloud.google.com/go/storage"
 
 	"github.com/millrace-dev/millrace/localbq"
 )
@@ -144,4 +147,82 @@ func TestJobDelays(t *testing.T) {
 		t.Errorf("the job took %v", waited)
 	}
 	wantContents(t, bq, "d.t", `{"id":1}`)
+}
+
+// TestSnapshotsOfJobs reads at the ends of jobs, as answered, with a clock that moves and with one that stands still.
+func TestSnapshotsOfJobs(t *testing.T) {
+	for name, clock := range map[string]localbq.Clock{"the system's": nil, "one that stands still": localbq.NewManualClock()} {
+		t.Run("LBQ-133 a row at the first job's end and two at the second's, by the clock that is "+name, func(t *testing.T) {
+			bq, _, _ := oneTable(t, localbq.Config{Clock: clock})
+			var ends []time.Time
+			for i := range 5 {
+				job := loadJob(t, bq, fmt.Sprint("job", i))
+				status, err := job.Wait(t.Context())
+				if err != nil || status.Err() != nil {
+					t.Fatal(status, err)
+				}
+				ends = append(ends, status.Statistics.EndTime)
+				if i%2 == 1 { // reading at an instant settles it, so that some are first read behind the next job
+					if n := session(t, bq, ends[i])(); n != int64(i+1) {
+						t.Errorf("%d rows at the end of job %d, at once", n, i)
+					}
+				}
+			}
+			for i, end := range ends {
+				if n := session(t, bq, end)(); n != int64(i+1) {
+					t.Errorf("%d rows at the end of job %d, later", n, i)
+				}
+			}
+		})
+	}
+}
+
+func TestLostJobAnswer(t *testing.T) {
+	t.Run("LBQ-173 the answer to jobs.insert is lost: the same id is there, and its rows once", func(t *testing.T) {
+		bq, _, _ := oneTable(t, localbq.Config{})
+		c, err := gcs.NewClient(t.Context(), bq.GCSClientOptions()...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		if err := c.Bucket("lake").Create(t.Context(), bq.Project(), nil); err != nil {
+			t.Fatal(err)
+		}
+		put(t, c.Bucket("lake").Object("rows"), []byte(`{"id":1}`))
+		arm(t, bq, localbq.Fault{Match: localbq.FaultMatch{Service: "rest", Method: "jobs.insert"}, Action: localbq.FaultAction{LoseAck: true}})
+		insert := func() int {
+			q, err := http.NewRequestWithContext(t.Context(), "POST", "http://"+bq.REST()+"/projects/"+bq.Project()+"/jobs", strings.NewReader(
+				`{"jobReference": {"jobId": "lost"}, "configuration": {"load": {"sourceUris": ["gs://lake/rows"], "sourceFormat": "NEWLINE_DELIMITED_JSON",
+				"destinationTable": {"projectId": "`+bq.Project()+`", "datasetId": "d", "tableId": "t"}}}}`))
+			if err != nil {
+				t.Fatal(err)
+			}
+			q.GetBody = nil // so that the transport does not send it again by itself
+			r, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(q)
+			if err != nil {
+				return 0
+			}
+			defer r.Body.Close()
+			return r.StatusCode
+		}
+		for i, want := range []int{0, 409, 409} {
+			if got := insert(); got != want {
+				t.Errorf("try %d: answered %d, want %d", i, got, want)
+			}
+		}
+		bq.Faults().MustAllFire(t)
+		client, err := bigquery.NewClient(t.Context(), bq.Project(), bq.ClientOptions()...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer client.Close()
+		job, err := client.JobFromID(t.Context(), "lost")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if status, err := job.Wait(t.Context()); err != nil || status.Err() != nil {
+			t.Fatal(status, err)
+		}
+		wantContents(t, bq, "d.t", `{"id":1}`)
+	})
 }

@@ -1,6 +1,7 @@
 package localbq_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"testing"
@@ -34,6 +35,7 @@ func TestReadFaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	var whole []byte // the rows that came, one read behind the other
 	// read returns how many rows came from offset on, and how it ended.
 	read := func(offset int64) (rows int64, err error) {
 		s, err := client.ReadRows(t.Context(), &storagepb.ReadRowsRequest{ReadStream: session.GetStreams()[0].GetName(), Offset: offset})
@@ -46,6 +48,7 @@ func TestReadFaults(t *testing.T) {
 				return rows, err
 			}
 			rows += r.GetRowCount()
+			whole = append(whole, r.GetAvroRows().GetSerializedBinaryRows()...)
 		}
 	}
 	match := localbq.FaultMatch{Service: "read", Method: "ReadRows", Nth: 2}
@@ -58,6 +61,11 @@ func TestReadFaults(t *testing.T) {
 		rest, err := read(first)
 		if err == nil || err.Error() != "EOF" || first+rest != 10 {
 			t.Errorf("%d rows and then %d more, %v, want 10", first, rest, err)
+		}
+		pieces := whole
+		whole = nil
+		if _, err := read(0); err == nil || err.Error() != "EOF" || !bytes.Equal(pieces, whole) || len(whole) == 0 {
+			t.Errorf("in two reads came % x, in one % x, %v", pieces, whole, err)
 		}
 	})
 	t.Run("a status in place of the second block", func(t *testing.T) {
@@ -80,7 +88,7 @@ func TestReadFaults(t *testing.T) {
 				ends = append(ends, fmt.Sprint(r.Code, " ", r.Fate, " ", len(r.Rules)))
 			}
 		}
-		if got, want := fmt.Sprint(ends), "[UNAVAILABLE cut 1 OK sent 0 ABORTED sent 1]"; got != want {
+		if got, want := fmt.Sprint(ends), "[UNAVAILABLE cut 1 OK sent 0 OK sent 0 ABORTED sent 1]"; got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
 	})

@@ -108,23 +108,35 @@ func TestConnection(t *testing.T) {
 	})
 	t.Run("LBQ-12_three_tables_in_turn", func(t *testing.T) {
 		call := connect(t, c)
-		before, _ := bq.NumRows("d.t")
-		for i := range 30 {
-			table := []string{"d.t", "d.t2", "d.t3"}[i%3]
-			q := ids.next(t, fmt.Sprint("id: ", i))
-			q.WriteStream = stream(table)
-			if i < 3 {
-				q = ids.first(t, stream(table), fmt.Sprint("id: ", i))
+		// Each table has a column of its own type, and each request its schema, or the one its destination had before.
+		kinds := []struct{ table, kind, column, row, holds string }{
+			{"d.ints", "v int64", "INTEGER", "v: %d", `{"v":%d}`},
+			{"d.texts", "v string", "STRING", `v: "%d"`, `{"v":"%d"}`},
+			{"d.lists", "w repeated int64", "INTEGER", "w: %d", `{"w":[%d]}`},
+		}
+		want := make([][]string, len(kinds))
+		for _, k := range kinds {
+			mode := ""
+			if strings.Contains(k.kind, "repeated") {
+				mode = "REPEATED"
 			}
-			if r := call.append(q); r.GetWriteStream() != stream(table) {
+			makeTable(t, bq, k.table, column(k.kind[:1], k.column, mode))
+		}
+		for i := range 30 {
+			k := kinds[i%3]
+			r := describe(t, k.kind)
+			q := r.next(t, fmt.Sprintf(k.row, i))
+			q.WriteStream = stream(k.table)
+			if i < 3 || i >= 15 {
+				q = r.first(t, stream(k.table), fmt.Sprintf(k.row, i))
+			}
+			if r := call.append(q); r.GetWriteStream() != stream(k.table) {
 				t.Errorf("request %d answered for %q", i, r.GetWriteStream())
 			}
+			want[i%3] = append(want[i%3], fmt.Sprintf(k.holds, i))
 		}
-		after, _ := bq.NumRows("d.t")
-		second, _ := bq.NumRows("d.t2")
-		third, _ := bq.NumRows("d.t3")
-		if after-before != 10 || second != 10 || third != 10 {
-			t.Errorf("%d, %d and %d rows landed, want 10 each", after-before, second, third)
+		for i, k := range kinds {
+			wantContents(t, bq, k.table, want[i]...)
 		}
 		t.Run("LBQ-13_then_the_stream_must_be_named", func(t *testing.T) {
 			call.ends(ids.next(t, "id: 1"), codes.InvalidArgument, "must name its write_stream")

@@ -66,8 +66,8 @@ type jobResult struct {
 }
 
 // finish ends the job, once. The end is not before its rows are visible to a snapshot at that time, which clients know by
-// the millisecond.
-func (j *job) finish(at time.Time, r *jobResult, err error) {
+// the millisecond; settle keeps later rows out of that snapshot.
+func (j *job) finish(at time.Time, r *jobResult, err error, settle func(time.Time)) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if rounded := at.Truncate(time.Millisecond); !rounded.Equal(at) {
@@ -77,6 +77,7 @@ func (j *job) finish(at time.Time, r *jobResult, err error) {
 		if visible := store.TimeOf(r.version); at.Before(visible) {
 			at = visible.Truncate(time.Millisecond).Add(time.Millisecond)
 		}
+		settle(at)
 	}
 	if j.started.IsZero() {
 		j.started = at

@@ -209,7 +209,7 @@ func readTask(object map[string]json.RawMessage) (task, error) {
 func (js *jobs) lost(j *job, message string) {
 	js.byKey[j.key] = j
 	j.cancel = func(error) {}
-	j.finish(js.server.Clock.Now(), nil, refusal.New(refusal.BackendError, "%s", message))
+	j.finish(js.server.Clock.Now(), nil, refusal.New(refusal.BackendError, "%s", message), nil)
 	js.keepOutcome(j)
 }
 

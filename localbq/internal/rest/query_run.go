@@ -34,7 +34,7 @@ func (js *jobs) run(ctx context.Context, j *job, leave func(), refused error) {
 		leave()
 	}
 	if err != nil {
-		j.finish(js.server.Clock.Now(), nil, err)
+		j.finish(js.server.Clock.Now(), nil, err, nil)
 		js.keepOutcome(j)
 		return
 	}
@@ -50,7 +50,7 @@ func (js *jobs) run(ctx context.Context, j *job, leave func(), refused error) {
 	if err != nil && context.Cause(ctx) != nil {
 		err = context.Cause(ctx)
 	}
-	j.finish(js.server.Clock.Now(), result, err)
+	j.finish(js.server.Clock.Now(), result, err, js.server.Store.Settle)
 	js.keepOutcome(j)
 }
 

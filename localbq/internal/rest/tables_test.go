@@ -110,6 +110,13 @@ func TestChangeTable(t *testing.T) {
 			t.Error("the etag has not changed")
 		}
 		f.do("PATCH", tablesPath+"/t", `{"description": "two"}`, "If-Match: "+tag).refused(412, "conditionNotMet", "Precondition Failed")
+		whole := fmt.Sprintf(`{"description": "three", "labels": {"a": "1", "b": "2"}, "schema": %s}`, compact(t, fresh.at("schema")))
+		f.do("PUT", tablesPath+"/t", whole, "If-Match: "+tag).refused(412, "conditionNotMet", "Precondition Failed")
+		updated := f.do("PUT", tablesPath+"/t", whole, "If-Match: "+fresh.at("etag").(string)).ok()
+		if updated.at("etag") == fresh.at("etag") || updated.at("description") != "three" {
+			t.Errorf("updated: %s", updated.raw)
+		}
+		fresh = updated
 		if got := f.do("GET", tablesPath+"/t", "", "If-None-Match: "+fresh.at("etag").(string)); got.code != http.StatusNotModified || got.raw != "" {
 			t.Errorf("got %d %s, want 304", got.code, got.raw)
 		}
@@ -119,9 +126,11 @@ func TestChangeTable(t *testing.T) {
 		}
 	})
 	t.Run("LBQ-149 a new REQUIRED column", func(t *testing.T) {
-		f.do("PATCH", tablesPath+"/t", `{"schema": {"fields": [{"name": "a", "type": "INT64", "mode": "REQUIRED"},
-			{"name": "s", "type": "STRUCT", "fields": [{"name": "x", "type": "STRING"}]}, {"name": "b", "type": "INT64", "mode": "REQUIRED"}]}}`).
-			refused(400, "invalid", "Provided Schema does not match Table p:d.t. Cannot add required fields to an existing schema. (field: b)")
+		for _, method := range []string{"PATCH", "PUT"} {
+			f.do(method, tablesPath+"/t", `{"schema": {"fields": [{"name": "a", "type": "INT64", "mode": "REQUIRED"},
+				{"name": "s", "type": "STRUCT", "fields": [{"name": "x", "type": "STRING"}]}, {"name": "b", "type": "INT64", "mode": "REQUIRED"}]}}`).
+				refused(400, "invalid", "Provided Schema does not match Table p:d.t. Cannot add required fields to an existing schema. (field: b)")
+		}
 	})
 	t.Run("LBQ-150 REQUIRED to NULLABLE and back", func(t *testing.T) {
 		with := func(mode string) string {

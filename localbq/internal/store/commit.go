@@ -139,5 +139,9 @@ func (s *Store) versionAt(at time.Time) int64 {
 	return v
 }
 
+// Settle closes the past up to an instant: no later commit is in a snapshot at it. A job settles its end, so that the rows of
+// a job behind it are not in a snapshot at that time.
+func (s *Store) Settle(at time.Time) { s.versionAt(at) }
+
 // TimeOf is the instant a version stands for.
 func TimeOf(version int64) time.Time { return time.UnixMicro(version).UTC() }

@@ -50,6 +50,12 @@ func (t *Table) SnapshotAt(at time.Time) (*Snapshot, error) {
 // travel is the version to read at for an instant within the dataset's time travel window.
 func (t *Table) travel(at time.Time) (int64, error) {
 	now := t.store.clock.Now()
+	// The end of a job is known by the millisecond, which may not be over when the job is, and versions run ahead of a clock
+	// that stands still: what is there can be asked for by the end of its millisecond.
+	latest := endOfMillisecond(now)
+	if there := endOfMillisecond(TimeOf(t.store.Version())); there.After(latest) {
+		latest = there
+	}
 	hours := int64(168)
 	if d, err := t.store.Dataset(t.ref.DatasetRef()); err == nil {
 		hours = d.MaxTimeTravelHours
@@ -57,7 +63,7 @@ func (t *Table) travel(at time.Time) (int64, error) {
 	switch {
 	case at.Before(now.Add(-time.Duration(hours) * time.Hour)):
 		return 0, refusal.New(refusal.Invalid, "time travel timestamp exceeds the maximum time travel duration of %dh", hours)
-	case at.After(now):
+	case at.After(latest):
 		return 0, refusal.New(refusal.Invalid, "time travel timestamp %s is in the future", at.UTC().Format(time.RFC3339Nano))
 	case at.Equal(now): // versions run ahead of a clock that stands still: now is what is there
 		return max(t.store.versionAt(at), t.store.Version()), nil
@@ -65,6 +71,13 @@ func (t *Table) travel(at time.Time) (int64, error) {
 		return 0, refusal.New(refusal.Invalid, "time travel timestamp %s is before the creation of table %s", at.UTC().Format(time.RFC3339Nano), t.ref)
 	}
 	return t.store.versionAt(at), nil
+}
+
+func endOfMillisecond(at time.Time) time.Time {
+	if whole := at.Truncate(time.Millisecond); !whole.Equal(at) {
+		return whole.Add(time.Millisecond)
+	}
+	return at
 }
 
 // SnapshotVersion is the table at a version of the store, such as the one a query fixed for all its tables.
