@@ -39,6 +39,8 @@ func (b badRows) AppendRow(buf []byte, dst table.Destination, doc []byte) ([]byt
 		return append(buf, "half a row"...), &row.Error{Kind: row.KindType, Path: "a.b", Offset: -1, Msg: "no"}
 	case "configuration":
 		return buf, &row.Error{Kind: row.KindCase, Path: "computed", Offset: -1, Msg: "no"}
+	case "unavailable":
+		return buf, fmt.Errorf("%w: the registry is down", row.ErrUnavailable)
 	case "stream skip":
 		return buf, fmt.Errorf("filtered: %w", stream.ErrSkip)
 	}
@@ -109,6 +111,16 @@ func TestRecordsThatCostNothing(t *testing.T) {
 		var e *row.Error
 		var lasting interface{ Permanent() bool }
 		if !errors.As(err, &at) || !errors.As(err, &e) || errors.Is(err, stream.ErrRecordFailed) || len(taken.records) != 0 || !errors.As(err, &lasting) {
+			t.Errorf("got %v, taken %v", err, taken.records)
+		}
+	})
+	// What a serializer could not get is no record's fault: no policy may take records for it.
+	t.Run("what is unavailable", func(t *testing.T) {
+		taken := &taking{}
+		l := setup(t, To[[]byte](tableT), taken)
+		err := write(l, "unavailable")
+		var at *stream.PositionError
+		if !errors.As(err, &at) || !errors.Is(err, row.ErrUnavailable) || errors.Is(err, stream.ErrRecordFailed) || len(taken.records) != 0 {
 			t.Errorf("got %v, taken %v", err, taken.records)
 		}
 	})
