@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"net/url"
 	"strings"
 
 	"gocloud.dev/blob"
@@ -49,25 +50,49 @@ type BucketStore struct {
 //   - file:///var/lib/millrace or file://.millrace/checkpoints: a folder, absolute or relative, made when it is first
 //     written to. A checkpoint is on disk, with its folder, before it counts as published.
 //   - mem://: a store in memory, new and empty each time.
-//   - anything else that gocloud.dev/blob knows in this program, such as gs://bucket?prefix=checkpoints/ where
-//     gocloud.dev/blob/gcsblob is linked in.
-func OpenStore(ctx context.Context, url string) (*BucketStore, error) {
-	scheme, rest, ok := strings.Cut(url, "://")
+//   - gs://bucket/prefix, which is gs://bucket?prefix=prefix/, where gocloud.dev/blob/gcsblob is linked in.
+//   - anything else that gocloud.dev/blob knows in this program.
+func OpenStore(ctx context.Context, store string) (*BucketStore, error) {
+	scheme, rest, ok := strings.Cut(store, "://")
 	if !ok {
-		return nil, fmt.Errorf("checkpoint store %q is no URL: want file://folder, gs://bucket or mem://", url)
+		return nil, fmt.Errorf("checkpoint store %q is no URL: want file://folder, gs://bucket or mem://", store)
 	}
 	if scheme == "file" {
 		dir, err := folderOf(rest)
 		if err != nil {
-			return nil, fmt.Errorf("checkpoint store %q: %w", url, err)
+			return nil, fmt.Errorf("checkpoint store %q: %w", store, err)
 		}
-		return &BucketStore{newFolder(dir), url}, nil
+		return &BucketStore{newFolder(dir), store}, nil
 	}
-	bucket, err := blob.OpenBucket(ctx, url)
+	place, err := withPrefix(store)
 	if err != nil {
-		return nil, fmt.Errorf("open checkpoint store %q: %w", url, err)
+		return nil, fmt.Errorf("checkpoint store %q: %w", store, err)
 	}
-	return &BucketStore{bucketObjects{bucket}, url}, nil
+	bucket, err := blob.OpenBucket(ctx, place)
+	if err != nil {
+		return nil, fmt.Errorf("open checkpoint store %q: %w", store, err)
+	}
+	return &BucketStore{bucketObjects{bucket}, store}, nil
+}
+
+// withPrefix makes the path of gs://bucket/prefix a prefix of keys. gcsblob passes over a path: all jobs of a bucket would
+// share its root.
+func withPrefix(store string) (string, error) {
+	u, err := url.Parse(store)
+	if err != nil {
+		return "", err
+	}
+	folder := strings.Trim(u.Path, "/")
+	if u.Scheme != "gs" || folder == "" {
+		return store, nil
+	}
+	query := u.Query()
+	if query.Has("prefix") {
+		return "", errors.New("has a path and a prefix: expected one of them")
+	}
+	query.Set("prefix", folder+"/")
+	u.Path, u.RawPath, u.RawQuery = "", "", query.Encode()
+	return u.String(), nil
 }
 
 // NewBucketStore makes a store of an open bucket, which it closes with itself.

@@ -33,6 +33,7 @@ type scan struct {
 type sampled struct {
 	inference inference
 	documents int
+	refused   error // what was wrong with the first record that could not be read
 }
 
 // run reads until it knows enough. Records that cannot be routed or are not JSON are left to the job, which says what is
@@ -88,6 +89,8 @@ func (s *scan) add(ctx context.Context, rec *stream.Record[files.Record]) (enoug
 			return false, fmt.Errorf("infer the schema of %s at %s: %w", dst, rec.At, err)
 		} else if tooWide(err) {
 			return false, fmt.Errorf("infer the schema of %s at %s: %w: name fields in schema.infer.json that are to be one JSON column", dst, rec.At, err)
+		} else if t.refused == nil {
+			t.refused = fmt.Errorf("%s: %w", rec.At, err)
 		}
 	}
 	return s.fixed && t.documents >= s.sample, nil
@@ -124,9 +127,14 @@ func (s *scan) schemas(c Create) ([]Inferred, error) {
 	var all []Inferred
 	var faults []error
 	for _, dst := range s.destinations() {
-		inf, err := s.seen[dst].inference.schema()
+		t := s.seen[dst]
+		inf, err := t.inference.schema()
+		if err != nil && t.documents == 0 && t.refused != nil {
+			faults = append(faults, fmt.Errorf("infer the schema of %s: no record can be read, the first is %w; if the input has another format, name it (source.files.format, --format)", dst, t.refused))
+			continue
+		}
 		if err != nil {
-			faults = append(faults, fmt.Errorf("infer the schema of %s from %d records: %w", dst, s.seen[dst].documents, err))
+			faults = append(faults, fmt.Errorf("infer the schema of %s from %d records: %w", dst, t.documents, err))
 			continue
 		}
 		faults = append(faults, namedColumns(dst, inf, c))

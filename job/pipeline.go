@@ -174,13 +174,18 @@ func (pl *Pipeline) schemaFile(s Schema) (*table.Schema, error) {
 	name := pl.file.path(s.File)
 	text, err := os.ReadFile(name)
 	if err != nil {
-		return nil, fmt.Errorf("sink.bigquery.schema.file: %w", err)
+		return nil, pl.invalidSchema(err)
 	}
 	parsed, err := table.ParseSchemaJSON(text)
 	if err != nil {
-		return nil, fmt.Errorf("sink.bigquery.schema.file: %s: %w", name, err)
+		return nil, pl.invalidSchema(fmt.Errorf("%s: %w", name, err))
 	}
 	return parsed, nil
+}
+
+// invalidSchema is a mistake of the configuration, though in another file.
+func (pl *Pipeline) invalidSchema(err error) error {
+	return &InvalidError{[]Fault{{File: pl.file.Name, Key: "sink.bigquery.schema.file", Msg: err.Error()}}}
 }
 
 // withRest adds the column for everything that has none, unless the schema has it.
@@ -290,6 +295,9 @@ func (pl *Pipeline) failures(f Failures) (stream.FailurePolicy, error) {
 	}
 	return stream.FailJob(), nil
 }
+
+// Connection is the one that the job file names.
+func (pl *Pipeline) Connection() Connection { return pl.file.Sink.BigQuery.Connection }
 
 // Tables is what has been done to each table so far, by name. It may be called while the job runs.
 func (pl *Pipeline) Tables() []bigquery.DestinationReport { return pl.sink.Report() }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -37,7 +38,15 @@ func (f *Fault) Error() string {
 	if f.Path == "" {
 		return f.Kind + ": " + f.Msg
 	}
-	return f.Kind + ": column " + f.Path + ": " + f.Msg
+	return f.Kind + ": column " + legible(f.Path) + ": " + f.Msg
+}
+
+// legible quotes a path with characters that cannot be seen, so that a message stays on its line.
+func legible(path string) string {
+	if strings.ContainsFunc(path, func(r rune) bool { return !unicode.IsGraphic(r) }) {
+		return strconv.Quote(path)
+	}
+	return path
 }
 
 // Validate checks the schema against what BigQuery accepts and returns every *Fault it has, joined; nil means none.

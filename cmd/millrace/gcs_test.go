@@ -28,15 +28,19 @@ func TestCheckpointsInCloudStorage(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("STORAGE_EMULATOR_HOST", local.GCS())
-	run := func() {
-		millrace(t, "run", example(t, "job.yaml"), "--checkpoint-dir", "gs://lake?prefix=checkpoints/",
+	run := func(store string) {
+		millrace(t, "run", example(t, "job.yaml"), "--checkpoint-dir", store,
 			"--set", "sink.bigquery.connection.restEndpoint="+local.REST(), "--set", "sink.bigquery.connection.grpcEndpoint="+local.GRPC(),
 			"--set", "sink.bigquery.failures.deadLetter.file="+filepath.Join(t.TempDir(), "dead"))
 	}
-	run()
+	run("gs://lake?prefix=checkpoints/")
 	first, err := lake.Objects(t.Context(), &storage.Query{Prefix: "checkpoints/"}).Next()
 	if err != nil || !strings.HasPrefix(first.Name, "checkpoints/") || first.Size == 0 {
 		t.Errorf("the store holds %+v, %v", first, err)
 	}
-	run() // finds the finished run's and starts anew
+	run("gs://lake/checkpoints") // finds the finished run's and starts anew
+	all, err := lake.Objects(t.Context(), nil).Next()
+	if err != nil || !strings.HasPrefix(all.Name, "checkpoints/") {
+		t.Errorf("beside the prefix there is %+v, %v", all, err)
+	}
 }

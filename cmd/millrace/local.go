@@ -190,10 +190,10 @@ Point clients at it:
   export BIGQUERY_EMULATOR_HOST=http://%s   # Python, Node
   export STORAGE_EMULATOR_HOST=%s          # Go; http://%s elsewhere
   Go: option.WithEndpoint("http://%s"), option.WithoutAuthentication()
-  millrace query 'SELECT 1' --rest-endpoint %s --grpc-endpoint %s
+  millrace query 'SELECT 1' --project %s --rest-endpoint %s --grpc-endpoint %s
 
 Interrupt to end it.
-`, e.Project, cmp.Or(dir, "memory"), e.REST, e.GRPC, e.Storage, e.REST, e.Storage, e.Storage, e.REST, e.REST, e.GRPC)
+`, e.Project, cmp.Or(dir, "memory"), e.REST, e.GRPC, e.Storage, e.REST, e.Storage, e.Storage, e.REST, shellWord(e.Project), e.REST, e.GRPC)
 	text, err := json.Marshal(e)
 	if err != nil {
 		return err

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -202,6 +204,12 @@ func addOutput(cmd *cobra.Command, output, to *string) {
 
 func (a *app) writeSchema(s *table.Schema, output, to string, o schemafile.Options) error {
 	form := schemafile.Form(to)
+	if form != "" && !slices.Contains(schemafile.Forms(), form) {
+		return usagef("--to %q: expected json, avro, arrow, parquet, proto or go", to)
+	}
+	if strings.EqualFold(filepath.Ext(output), ".proto") {
+		return usagef("-o %s: the form proto is a descriptor set, which is no source: name it .pb", output)
+	}
 	if form == "" {
 		form = schemafile.FormOf(output)
 	}

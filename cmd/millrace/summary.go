@@ -120,6 +120,7 @@ func choices(all []job.Inferred) string {
 }
 
 func described(c jsonrow.Choice) string {
+	c.Path = oneLine(c.Path)
 	switch c.Decision {
 	case jsonrow.Renamed, jsonrow.SameName:
 		return c.Path + " → " + c.Column[strings.LastIndexByte(c.Column, '.')+1:]
@@ -203,6 +204,24 @@ func next(p *job.Pipeline, local localFlag) string {
 	}
 	most := slices.MaxFunc(tables, func(a, b tableReport) int { return cmp.Compare(a.Rows, b.Rows) })
 	dst := most.Destination
+	query, read := local.flag(), local.flag()
+	if !local.on() {
+		read = reach(p.Connection())
+		query = " --project " + shellWord(dst.Project) + read
+	}
 	return fmt.Sprintf("\nNext:\n  millrace query 'SELECT COUNT(*) AS n FROM `%s`'%s\n  millrace read %s%s --format ndjson\n",
-		dst, local.flag(), shellWord(dst.String()), local.flag())
+		dst, query, shellWord(dst.String()), read)
+}
+
+// reach is how to type what it takes to reach what a job file reaches.
+func reach(c job.Connection) string {
+	var b strings.Builder
+	for _, f := range []struct{ name, value string }{
+		{"rest-endpoint", c.RESTEndpoint}, {"grpc-endpoint", c.GRPCEndpoint}, {"key-file", c.KeyFile}, {"quota-project", c.QuotaProject},
+	} {
+		if f.value != "" {
+			b.WriteString(" --" + f.name + " " + shellWord(f.value))
+		}
+	}
+	return b.String()
 }

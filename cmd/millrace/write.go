@@ -28,6 +28,7 @@ schema file as bq writes it.`,
 		Example: `  millrace write my-project.github.issues issues.ndjson --local
   gzip -dc events.ndjson.gz | millrace write 'my-project.github.{event}' - --schema schema.json
   millrace write my-project.shop.orders orders.csv --format csv --null '\N'
+  millrace write my-project.shop.orders orders.tsv --format csv --delimiter '\t'
   millrace write my-project.logs.app 'logs/*.ndjson' --dead-letters bad.ndjson --partition day:time`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -42,15 +43,19 @@ schema file as bq writes it.`,
 				}
 			}
 			text := w.file(args[0], args[1:]).YAML()
-			if w.print {
-				_, err := a.stdout.Write(text)
-				return err
-			}
 			parsed, err := job.Parse("write", text, nil)
 			if err != nil {
 				return usage(w.inFlags(err))
 			}
-			return a.runParsed(cmd.Context(), parsed, &flags, typedAgain(cmd, args))
+			if w.print {
+				_, err := a.stdout.Write(text)
+				return err
+			}
+			err = a.runParsed(cmd.Context(), parsed, &flags, typedAgain(cmd, args))
+			if invalid := (*job.InvalidError)(nil); errors.As(err, &invalid) {
+				return usage(w.inFlags(err))
+			}
+			return err
 		},
 	}
 	flags.add(cmd)
@@ -71,7 +76,7 @@ type writeFlags struct {
 func (w *writeFlags) add(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.StringVar(&w.format, "format", "ndjson", "how records lie in the input: ndjson, avro, csv or parquet")
-	fs.StringVar(&w.csv.Delimiter, "delimiter", "", "`character` between the cells of CSV (default a comma)")
+	fs.StringVar(&w.csv.Delimiter, "delimiter", "", "`character` between the cells of CSV, \\t is a tab (default a comma)")
 	fs.StringVar(&w.csv.Quote, "quote", "", "`character` around cells of CSV (default a double quote)")
 	fs.BoolVar(&w.csv.NoQuotes, "no-quotes", false, "nothing encloses cells of CSV; large files are then read in ranges")
 	fs.BoolVar(&w.csv.NoHeader, "no-header", false, "the first record of CSV does not name the columns")
@@ -124,8 +129,12 @@ func (w *writeFlags) file(table string, paths []string) *job.File {
 	}
 	b.Create.Cluster = w.cluster
 	in := &job.Files{Paths: paths, Format: w.format}
-	if !reflect.ValueOf(w.csv).IsZero() {
-		in.CSV = &w.csv
+	csv := w.csv
+	if csv.Delimiter == `\t` {
+		csv.Delimiter = "\t"
+	}
+	if !reflect.ValueOf(csv).IsZero() {
+		in.CSV = &csv
 	}
 	return &job.File{
 		Job:        "write to " + table,
@@ -156,7 +165,8 @@ var flagOf = []struct{ key, flag string }{
 	{"source.files.csv.quote", "--quote"},
 	{"source.files.csv.skipRows", "--skip-rows"},
 	{"source.files.csv.timestampNumbers", "--timestamp-numbers"},
-	{"source.files.csv", "--format, and the flags of CSV"},
+	{"source.files.csv.nullMarkers", "--null"},
+	{"source.files.csv", "a flag of CSV"},
 	{"job", "TABLE"},
 }
 

@@ -60,8 +60,15 @@ func Schema(path string) (*arrow.Schema, error) {
 	return c.schema, c.Close()
 }
 
+// magic is what a file that is not encrypted begins with (parquet-format, README.md, "File format").
+const magic = "PAR1"
+
 func open(f io.ReaderAt, size int64) (c *Container, err error) {
 	defer guard("open", &err)
+	head := make([]byte, len(magic))
+	if _, err := f.ReadAt(head, 0); err == nil && string(head) != magic {
+		return nil, errors.New("no Parquet file: it does not begin with " + magic)
+	}
 	r, err := file.NewParquetReader(io.NewSectionReader(f, 0, size), file.WithReadProps(parquet.NewReaderProperties(memory.DefaultAllocator)))
 	if err != nil {
 		return nil, fmt.Errorf("no Parquet file, or a damaged one: %w", err)

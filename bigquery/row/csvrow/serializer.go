@@ -145,7 +145,7 @@ func (p *parser) row(buf []byte, record []byte) ([]byte, error) {
 		case err != nil:
 			return buf, p.at(err, n, c.at)
 		case !ok && !p.options.AllowJaggedRows:
-			return buf, &row.Error{Kind: row.KindType, Offset: int64(len(record)), Msg: fmt.Sprintf("the record has %d cells, expected %d", n, len(p.layout.cells))}
+			return buf, &row.Error{Kind: row.KindType, Offset: int64(len(record)), Msg: fmt.Sprintf("the record has %d cells, expected %d: add the others, or allow jagged rows", n, len(p.layout.cells))}
 		case i < 0:
 			continue
 		}
@@ -160,7 +160,7 @@ func (p *parser) row(buf []byte, record []byte) ([]byte, error) {
 		}
 	}
 	if c, more, _ := p.next(); more && !p.options.IgnoreUnknown {
-		return buf, &row.Error{Kind: row.KindUnknown, Offset: int64(c.at), Msg: fmt.Sprintf("the record has more than %d cells", len(p.layout.cells))}
+		return buf, &row.Error{Kind: row.KindUnknown, Offset: int64(c.at), Msg: fmt.Sprintf("the record has more than %d cells: quote what holds the delimiter, or ignore unknown fields", len(p.layout.cells))}
 	}
 	return buf, nil
 }
