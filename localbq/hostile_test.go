@@ -215,8 +215,7 @@ func TestHostileRows(t *testing.T) {
 		for range deep + 1 {
 			b = append(sized(3, uint64(len(b)), ""), b...)
 		}
-		m := sized(4, 0, "")
-		m = protowire.AppendBytes(protowire.AppendTag(nil, 4, protowire.BytesType), protowire.AppendBytes(protowire.AppendTag(nil, 1, protowire.BytesType), protowire.AppendBytes(protowire.AppendTag(nil, 1, protowire.BytesType), b)))
+		m := protowire.AppendBytes(protowire.AppendTag(nil, 4, protowire.BytesType), protowire.AppendBytes(protowire.AppendTag(nil, 1, protowire.BytesType), protowire.AppendBytes(protowire.AppendTag(nil, 1, protowire.BytesType), b)))
 		m = append(protowire.AppendString(protowire.AppendTag(nil, 1, protowire.BytesType), s), m...)
 		hostile.Allocates(t, 4*modest, func() {
 			if code, text := frame(t, bq, uint32(len(m)), m); code != codes.InvalidArgument {

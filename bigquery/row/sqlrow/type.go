@@ -53,8 +53,7 @@ func (k Kind) String() string {
 	return kindNames[k]
 }
 
-func (k Kind) text() bool   { return k == Char || k == Varchar }
-func (k Kind) binary() bool { return k == Binary || k == Varbinary }
+func (k Kind) text() bool { return k == Char || k == Varchar }
 
 // Type is a type of SQL. A Type that was handed to this package must not change any more.
 type Type struct {
