@@ -236,6 +236,9 @@ func storageCode(t testing.TB, s *status.Status) storagepb.StorageError_StorageE
 	t.Helper()
 	for _, d := range s.Details() {
 		if e, ok := d.(*storagepb.StorageError); ok {
+			if !strings.HasPrefix(e.GetEntity(), "projects/") || e.GetErrorMessage() != s.Message() {
+				t.Errorf("StorageError %v of status %q: the entity is the stream or table, and the message that of the status", e, s.Message())
+			}
 			return e.GetCode()
 		}
 	}

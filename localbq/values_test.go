@@ -1,12 +1,21 @@
 package localbq_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
 
+	storage "cloud.google.com/go/bigquery/storage/apiv1"
+	"cloud.google.com/go/bigquery/storage/apiv1/storagepb"
+	"github.com/apache/arrow-go/v18/arrow/ipc"
 	bqapi "google.golang.org/api/bigquery/v2"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/descriptorpb"
 
 	"github.com/millrace-dev/millrace/localbq"
 )
@@ -96,4 +105,170 @@ func TestValues(t *testing.T) {
 			}
 		})
 	}
+}
+
+// nest gives the last field of a type the message or enum of that name, and the type that message or enum.
+func (r *rowType) nest(t *testing.T, name string, message *descriptorpb.DescriptorProto, enum *descriptorpb.EnumDescriptorProto) *rowType {
+	t.Helper()
+	d := proto.CloneOf(r.proto)
+	last := d.Field[len(d.Field)-1]
+	last.TypeName = new(".Row." + name)
+	last.Type = descriptorpb.FieldDescriptorProto_TYPE_MESSAGE.Enum()
+	if message != nil {
+		message.Name = &name
+		d.NestedType = append(d.NestedType, message)
+	} else {
+		enum.Name = &name
+		d.EnumType = append(d.EnumType, enum)
+		last.Type = descriptorpb.FieldDescriptorProto_TYPE_ENUM.Enum()
+	}
+	return &rowType{d, official(t, d)}
+}
+
+// named gives the fields of a type the columns they feed.
+func (r *rowType) named(t *testing.T, columns ...string) *rowType {
+	t.Helper()
+	d := proto.CloneOf(r.proto)
+	for i, f := range d.Field {
+		f.Options = &descriptorpb.FieldOptions{}
+		proto.SetExtension(f.Options, storagepb.E_ColumnName, columns[i])
+	}
+	return &rowType{d, official(t, d)}
+}
+
+func TestDescriptors(t *testing.T) {
+	bq := start(t, localbq.Config{})
+	c := writeClient(t, bq)
+	written := 0
+	// holds writes a row and compares what is listed.
+	holds := func(t *testing.T, r *rowType, row, want string, columns ...*bqapi.TableFieldSchema) {
+		t.Helper()
+		written++
+		table := fmt.Sprint("d.t", written)
+		makeTable(t, bq, table, columns...)
+		connect(t, c).append(r.first(t, stream(table), row))
+		if got := listed(t, bq, table); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+	record := func(typ string, fields ...*bqapi.TableFieldSchema) *bqapi.TableFieldSchema {
+		return &bqapi.TableFieldSchema{Name: "v", Type: typ, Fields: fields}
+	}
+	t.Run("LBQ-56 a field on the wire that the descriptor lacks", func(t *testing.T) {
+		makeTable(t, bq, "d.extra", column("v", "INTEGER"))
+		q := describe(t, "v int64").first(t, stream("d.extra"), "v: 1")
+		rows := q.GetProtoRows().GetRows()
+		rows.SerializedRows[0] = protowire.AppendString(protowire.AppendTag(rows.SerializedRows[0], 99, protowire.BytesType), "more")
+		connect(t, c).append(q)
+		if got := listed(t, bq, "d.extra"); got != `["1"]` {
+			t.Errorf("got %s", got)
+		}
+	})
+	t.Run("LBQ-59 a message that is not nested", func(t *testing.T) {
+		makeTable(t, bq, "d.broken", column("v", "INTEGER"))
+		bad := describe(t, "v int64")
+		whole := bad.proto
+		bad.proto = proto.CloneOf(whole)
+		bad.proto.Field[0].Type, bad.proto.Field[0].TypeName = descriptorpb.FieldDescriptorProto_TYPE_MESSAGE.Enum(), new(".Composer")
+		connect(t, c).refused(bad.first(t, stream("d.broken"), "v: 1"), codes.InvalidArgument, `Invalid proto schema: BqMessage.proto: Row.v: ".Composer" is not defined.`)
+		t.Run("LBQ-60 proto3_optional left set", func(t *testing.T) {
+			bad.proto = proto.CloneOf(whole)
+			bad.proto.Field[0].Proto3Optional = new(true)
+			connect(t, c).refused(bad.first(t, stream("d.broken"), "v: 1"), codes.InvalidArgument, "Invalid proto schema")
+		})
+		if got := listed(t, bq, "d.broken"); got != "[]" {
+			t.Errorf("got %s", got)
+		}
+	})
+	t.Run("LBQ-61 the default of a field that is unset", func(t *testing.T) {
+		r := describe(t, "v int32")
+		r.proto.Field[0].DefaultValue = new("4")
+		holds(t, r, "", `["4"]`, column("v", "INTEGER"))
+	})
+	t.Run("LBQ-63 packed rows, an unpacked descriptor", func(t *testing.T) {
+		makeTable(t, bq, "d.packed", column("v", "INTEGER", "REPEATED"))
+		q := describe(t, "v repeated int64").first(t, stream("d.packed"), "")
+		q.GetProtoRows().GetRows().SerializedRows[0] = []byte{0x0a, 4, 1, 2, 0xac, 2}
+		connect(t, c).append(q)
+		if got := listed(t, bq, "d.packed"); got != `[[{"v":"1"},{"v":"2"},{"v":"300"}]]` {
+			t.Errorf("got %s", got)
+		}
+	})
+	t.Run("LBQ-64 names swapped", func(t *testing.T) {
+		holds(t, describe(t, "a string", "b string").named(t, "b", "a"), `a: "1" b: "2"`, `["2","1"]`, column("a", "STRING"), column("b", "STRING"))
+	})
+	t.Run("LBQ-72 an enum's number", func(t *testing.T) {
+		r := describe(t, "v int32").nest(t, "E", nil, &descriptorpb.EnumDescriptorProto{Value: []*descriptorpb.EnumValueDescriptorProto{
+			{Name: new("A"), Number: new(int32(0))}, {Name: new("B"), Number: new(int32(10))},
+		}})
+		holds(t, r, "v: B", `["10"]`, column("v", "INTEGER"))
+	})
+	t.Run("LBQ-83 microseconds, and a message whose nanoseconds are cut", func(t *testing.T) {
+		at := func(answer string) string { return `["` + answer + `"]` }
+		holds(t, describe(t, "v int64"), "v: 1785027723456789", at("1785027723.456789"), column("v", "TIMESTAMP"))
+		moment := describe(t, "seconds int64", "nanos int32").proto
+		holds(t, describe(t, "v int64").nest(t, "Timestamp", moment, nil), "v { seconds: 1785027723 nanos: 456789999 }", at("1785027723.456789"), column("v", "TIMESTAMP"))
+	})
+	t.Run("LBQ-84 a TIMESTAMP as text", func(t *testing.T) {
+		holds(t, describe(t, "v string"), `v: "2022-02-02 01:02:03"`, `["1643763723.000000"]`, column("v", "TIMESTAMP"))
+	})
+	t.Run("LBQ-89 a range without an end", func(t *testing.T) {
+		ends := describe(t, "start int32", "end int32").proto
+		dates := record("RANGE")
+		dates.RangeElementType = &bqapi.TableFieldSchemaRangeElementType{Type: "DATE"}
+		holds(t, describe(t, "v int64").nest(t, "R", ends, nil), "v { start: 300 }", `["[1970-10-28, UNBOUNDED)"]`, dates)
+	})
+	t.Run("LBQ-90 a wrapper into a RECORD", func(t *testing.T) {
+		text := describe(t, "value string").proto
+		holds(t, describe(t, "v int64").nest(t, "StringValue", text, nil), `v { value: "x" }`, `[{"f":[{"v":"x"}]}]`, record("RECORD", column("value", "STRING")))
+	})
+	t.Run("LBQ-91 flexible names, written and read", func(t *testing.T) {
+		inner := describe(t, "col_1 int64").named(t, "-1").proto
+		r := describe(t, "col_1 int64", "col_2 int64").nest(t, "S", inner, nil).named(t, "größe-%", "+1")
+		nested := record("RECORD", column("-1", "INTEGER"))
+		nested.Name = "+1"
+		makeTable(t, bq, "d.flexible", column("größe-%", "INTEGER"), nested)
+		connect(t, c).append(r.first(t, stream("d.flexible"), "col_1: 1 col_2 { col_1: 2 }"))
+		if got := listed(t, bq, "d.flexible"); got != `["1",{"f":[{"v":"2"}]}]` {
+			t.Errorf("got %s", got)
+		}
+		reader, err := storage.NewBigQueryReadClient(t.Context(), bq.GRPCClientOptions()...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer reader.Close()
+		asked := &storagepb.CreateReadSessionRequest{Parent: "projects/" + localbq.DefaultProject,
+			ReadSession: &storagepb.ReadSession{Table: path("d.flexible"), DataFormat: storagepb.DataFormat_AVRO}}
+		_, err = reader.CreateReadSession(t.Context(), asked) // as storage.proto says of enable_display_name_attribute
+		wantStatus(t, status.Convert(err), codes.InvalidArgument, "größe-%")
+		asked.ReadSession.DataFormat = storagepb.DataFormat_ARROW
+		session, err := reader.CreateReadSession(t.Context(), asked)
+		if err != nil {
+			t.Fatal(err)
+		}
+		call, err := reader.ReadRows(t.Context(), &storagepb.ReadRowsRequest{ReadStream: session.GetStreams()[0].GetName()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := call.Recv()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := call.Recv(); err == nil || err.Error() != "EOF" {
+			t.Errorf("behind the row: %v", err)
+		}
+		message := append(bytes.Clone(session.GetArrowSchema().GetSerializedSchema()), answer.GetArrowRecordBatch().GetSerializedRecordBatch()...)
+		batches, err := ipc.NewReader(bytes.NewReader(message))
+		if err != nil || !batches.Next() {
+			t.Fatal(err)
+		}
+		defer batches.Release()
+		text, err := batches.RecordBatch().MarshalJSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := strings.TrimSpace(string(text)), `[{"+1":{"-1":2},"größe-%":1}`; !strings.HasPrefix(got, want) {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	})
 }

@@ -3,7 +3,9 @@
 package duckdb_test
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"math/big"
 	"strings"
 	"testing"
@@ -198,6 +200,16 @@ func TestAnonymousResults(t *testing.T) {
 		session, err := read.CreateReadSession(t.Context(), r)
 		if err != nil || len(session.Streams) != 1 || session.EstimatedRowCount != 3 || session.EstimatedTotalBytesScanned != 0 {
 			t.Errorf("%v, %v", session, err)
+		}
+		call, err := read.ReadRows(t.Context(), &storagepb.ReadRowsRequest{ReadStream: session.Streams[0].Name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if answer, err := call.Recv(); err != nil || answer.RowCount != 3 || string(answer.GetAvroRows().GetSerializedBinaryRows()) != "\x02\x02\x02\x04\x02\x06" {
+			t.Errorf("rows %v, %v", answer, err)
+		}
+		if _, err := call.Recv(); !errors.Is(err, io.EOF) {
+			t.Errorf("behind the rows: %v", err)
 		}
 		s.clock.Advance(24*time.Hour + time.Second)
 		if code, _ := s.do("GET", path, "", "ann"); code != 404 {
