@@ -49,6 +49,8 @@ type Instance struct {
 	expire     func(session string) error
 	dropResult func(job string) error
 	restart    func()
+	// stopJobs ends what jobs do, without a wait for them; nil where nothing is served.
+	stopJobs func()
 	// services are what the servers serve, closed behind them.
 	services []func() error
 
@@ -297,6 +299,9 @@ func (i *Instance) Close() error {
 
 func (i *Instance) close() error {
 	var errs []error
+	if i.stopJobs != nil {
+		i.stopJobs() // before the rules let go of those they hold: they end where they are
+	}
 	if i.faults != nil {
 		i.faults.Close() // what rules hold goes on, and is answered by a closed connection
 	}

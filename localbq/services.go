@@ -43,6 +43,7 @@ func (i *Instance) newREST() *http.Server {
 		Profile: i.config.Profile, Seed: i.config.Seed, Watch: i.watch().REST(), Reads: i.jobReads, JobState: i.watch().Job, Storms: i.storms,
 	})
 	i.dropResult = face.DropResult
+	i.stopJobs = face.StopJobs
 	i.services = append(i.services, face.Close)
 	mux := http.NewServeMux()
 	mux.Handle("/", face)

@@ -62,6 +62,9 @@ func New(d Deps) *Server {
 	return s
 }
 
+// StopJobs ends what jobs do, without a wait for them: Close waits. It may be called more than once.
+func (s *Server) StopJobs() { s.jobs.stop(errClosed) }
+
 // Close ends running jobs and waits for them. The clients' calls have to be over.
 func (s *Server) Close() error {
 	s.jobs.close()
