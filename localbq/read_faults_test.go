@@ -5,11 +5,14 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"time"
 
 	storage "cloud.google.com/go/bigquery/storage/apiv1"
 	"cloud.google.com/go/bigquery/storage/apiv1/storagepb"
+	bqapi "google.golang.org/api/bigquery/v2"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/millrace-dev/millrace/localbq"
 )
@@ -92,4 +95,45 @@ func TestReadFaults(t *testing.T) {
 			t.Errorf("got %s, want %s", got, want)
 		}
 	})
+}
+
+// TestTimeTravelWindow asks for sessions as of instants on both sides of what a dataset keeps.
+func TestTimeTravelWindow(t *testing.T) {
+	clock := localbq.NewManualClock()
+	bq, ids, open := oneTable(t, localbq.Config{Clock: clock})
+	open().append(ids.first(t, stream("d.t"), "id: 1"))
+	clock.Advance(time.Minute)
+	written := clock.Now()
+	rest, err := bqapi.NewService(t.Context(), bq.ClientOptions()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := storage.NewBigQueryReadClient(t.Context(), bq.GRPCClientOptions()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	ask := func(at time.Time) error {
+		_, err := client.CreateReadSession(t.Context(), &storagepb.CreateReadSessionRequest{
+			Parent: "projects/" + localbq.DefaultProject, ReadSession: &storagepb.ReadSession{Table: path("d.t"), DataFormat: storagepb.DataFormat_AVRO,
+				TableModifiers: &storagepb.ReadSession_TableModifiers{SnapshotTime: timestamppb.New(at)}},
+		})
+		return err
+	}
+	for _, hours := range []int64{168, 48} {
+		t.Run(fmt.Sprintf("LBQ-134 a window of %d hours", hours), func(t *testing.T) {
+			if _, err := rest.Datasets.Patch(localbq.DefaultProject, "d", &bqapi.Dataset{MaxTimeTravelHours: hours}).Do(); err != nil {
+				t.Fatal(err)
+			}
+			clock.Advance(time.Duration(hours)*time.Hour - clock.Now().Sub(written))
+			if n := session(t, bq, written)(); n != 1 {
+				t.Errorf("%d rows at the edge of the window", n)
+			}
+			clock.Advance(time.Second)
+			wantStatus(t, status.Convert(ask(written)), codes.InvalidArgument, fmt.Sprintf("time travel timestamp exceeds the maximum time travel duration of %dh", hours))
+			clock.Advance(24*time.Hour - time.Second)
+			wantStatus(t, status.Convert(ask(written)), codes.InvalidArgument, fmt.Sprintf("%dh", hours))
+			written = clock.Now()
+		})
+	}
 }
