@@ -274,6 +274,9 @@ func (c checker) failures(key string, f Failures) {
 
 // options asks the sink's own check, which knows the bounds, about what is left.
 func (c checker) options(key string, b *BigQuery) {
+	if k := b.Connection; k.RESTEndpoint != "" && k.GRPCEndpoint == "" {
+		c.fault("sink.bigquery.connection", "has restEndpoint, and rows are written over grpcEndpoint: name it too")
+	}
 	o := b.sinkOptions()
 	o.Connection = b.Connection.options()
 	if err := o.Validate(); err != nil && c.sound("sink.bigquery") {
