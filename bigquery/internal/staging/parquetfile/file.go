@@ -111,6 +111,9 @@ func (f *File) Write(data []byte) error {
 func (f *File) hand() error {
 	for i, w := range f.w.ColumnWriters() {
 		l := &f.leaves[i]
+		if len(l.values) == 0 { // the library reads memory before it counts
+			continue
+		}
 		if _, err := w.WriteRowValues(l.values); err != nil {
 			return f.fail(err)
 		}
