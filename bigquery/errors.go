@@ -43,6 +43,8 @@ var (
 	ErrNoProgress = storagewrite.ErrNoProgress
 	// ErrCredentials: the key file could not be used. It says no more on purpose.
 	ErrCredentials = gcp.ErrCredentials
+	// ErrNoCredentials: no key file is named, and there are no application default credentials.
+	ErrNoCredentials = gcp.ErrNoCredentials
 	// ErrEndpoint: one service of the connection is an emulator, the one that is needed is not.
 	ErrEndpoint = gcp.ErrEndpoint
 )

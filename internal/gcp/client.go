@@ -57,14 +57,14 @@ func (c Connection) identity() ([]option.ClientOption, error) {
 	if c.QuotaProject != "" {
 		opts = append(opts, option.WithQuotaProject(c.QuotaProject))
 	}
-	if c.KeyFile != "" {
-		creds, err := loadKeyFile(c.KeyFile)
-		if err != nil {
-			return nil, err
-		}
-		opts = append(opts, option.WithAuthCredentials(creds))
+	if c.KeyFile == "" {
+		return opts, checkDefault()
 	}
-	return opts, nil
+	creds, err := loadKeyFile(c.KeyFile)
+	if err != nil {
+		return nil, err
+	}
+	return append(opts, option.WithAuthCredentials(creds)), nil
 }
 
 // WriteClient opens a client of the Storage Write service. Its generated retries are on: callers with a schedule of

@@ -171,3 +171,22 @@ func TestHalfAnEmulatorNeverReachesTheRealService(t *testing.T) {
 		t.Errorf("gRPC: %v", err)
 	}
 }
+
+func TestNoDefaultCredentials(t *testing.T) {
+	for name, content := range map[string]string{"absent": "", "garbage": "-----BEGIN PRIVATE KEY----- secret", "another kind": `{"type": "nothing known"}`} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "adc.json")
+			if content != "" {
+				if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			t.Setenv("GOOGLE_APPLICATION_CREDENTIALS", path)
+			_, err := Connection{}.WriteClient(t.Context())
+			var said interface{ Permanent() bool }
+			if err != ErrNoCredentials || !errors.As(err, &said) || !said.Permanent() || strings.Contains(err.Error(), path) {
+				t.Errorf("error %v, want %v", err, ErrNoCredentials)
+			}
+		})
+	}
+}

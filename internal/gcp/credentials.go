@@ -6,7 +6,6 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"encoding/pem"
-	"errors"
 	"os"
 
 	"cloud.google.com/go/auth"
@@ -15,7 +14,26 @@ import (
 
 // ErrCredentials says that the key file could not be used. It deliberately wraps nothing and names neither the path nor
 // the fault: errors of parsers can quote the key.
-var ErrCredentials = errors.New("cannot load the BigQuery service account key file given in the sink configuration")
+var ErrCredentials error = credentialsError("cannot load the BigQuery service account key file given in the sink configuration")
+
+// ErrNoCredentials says that no key file is named and that there are no application default credentials, or none that can be
+// read. Like ErrCredentials it wraps nothing.
+var ErrNoCredentials error = credentialsError("no credentials are found, or they cannot be read: " +
+	"log in with gcloud auth application-default login, name a key file, or use an emulator or --local")
+
+// credentialsError is about what this process has at hand, so that trying again does not help.
+type credentialsError string
+
+func (e credentialsError) Error() string   { return string(e) }
+func (e credentialsError) Permanent() bool { return true }
+
+// checkDefault finds out whether there are application default credentials. The clients look for them again themselves.
+func checkDefault() error {
+	if _, err := credentials.DetectDefault(&credentials.DetectOptions{Scopes: []string{cloudPlatform}}); err != nil {
+		return ErrNoCredentials
+	}
+	return nil
+}
 
 const cloudPlatform = "https://www.googleapis.com/auth/cloud-platform"
 

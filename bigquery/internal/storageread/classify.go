@@ -121,7 +121,7 @@ func permanent(err error) bool {
 	if e, ok := errors.AsType[*googleapi.Error](err); ok {
 		return e.Code >= 400 && e.Code < 500 && !repeatable(context.Background(), err)
 	}
-	for _, known := range []error{ErrNoResultTable, gcp.ErrCredentials, gcp.ErrEndpoint} {
+	for _, known := range []error{ErrNoResultTable, gcp.ErrCredentials, gcp.ErrNoCredentials, gcp.ErrEndpoint} {
 		if errors.Is(err, known) {
 			return true
 		}

@@ -182,6 +182,8 @@ func (w *Writer) rebuild(ctx context.Context, t *Target) (*verdict, error) {
 		return nil, w.latch(context.Cause(ctx))
 	case errors.Is(err, gcp.ErrCredentials): // as it is: it says on purpose no more than it does
 		return nil, w.latch(gcp.ErrCredentials)
+	case errors.Is(err, gcp.ErrNoCredentials):
+		return nil, w.latch(gcp.ErrNoCredentials)
 	}
 	return classifyError(err), nil
 }
