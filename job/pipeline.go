@@ -1,6 +1,7 @@
 package job
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -14,6 +15,7 @@ import (
 	"github.com/millrace-dev/millrace/bigquery"
 	"github.com/millrace-dev/millrace/bigquery/row"
 	"github.com/millrace-dev/millrace/bigquery/row/jsonrow"
+	"github.com/millrace-dev/millrace/bigquery/schema/schemafile"
 	"github.com/millrace-dev/millrace/bigquery/table"
 	"github.com/millrace-dev/millrace/engine"
 	"github.com/millrace-dev/millrace/files"
@@ -172,15 +174,33 @@ func (pl *Pipeline) fromFile(s Schema) (jsonrow.Schemas, error) {
 
 func (pl *Pipeline) schemaFile(s Schema) (*table.Schema, error) {
 	name := pl.file.path(s.File)
-	text, err := os.ReadFile(name)
+	f, err := os.Open(name)
 	if err != nil {
 		return nil, pl.invalidSchema(err)
 	}
-	parsed, err := table.ParseSchemaJSON(text)
+	defer f.Close()
+	parsed, err := readSchema(f)
 	if err != nil {
 		return nil, pl.invalidSchema(fmt.Errorf("%s: %w", name, err))
 	}
 	return parsed, nil
+}
+
+// readSchema reads a schema in any of its forms. Of a data file only the schema is read; what comes through a pipe can only be
+// read whole.
+func readSchema(f *os.File) (*table.Schema, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if info.Mode().IsRegular() {
+		return schemafile.Read(f, info.Size(), f.Name(), schemafile.Options{})
+	}
+	text, err := io.ReadAll(f)
+	if err != nil {
+		return nil, err
+	}
+	return schemafile.Read(bytes.NewReader(text), int64(len(text)), f.Name(), schemafile.Options{})
 }
 
 // invalidSchema is a mistake of the configuration, though in another file.

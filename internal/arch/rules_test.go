@@ -132,7 +132,7 @@ var rules = []rule{
 		testTheirs: []string{"github.com/twmb/avro"}},
 
 	{room: "job", why: "job files: joins connectors and engine", ours: []string{"stream", "engine", "files", "files/parquetfile", "bigquery",
-		"bigquery/table", "bigquery/row", "bigquery/row/arrowrow", "bigquery/row/avrorow", "bigquery/row/csvrow", "bigquery/row/jsonrow"},
+		"bigquery/table", "bigquery/row", "bigquery/row/arrowrow", "bigquery/row/avrorow", "bigquery/row/csvrow", "bigquery/row/jsonrow", "bigquery/schema/schemafile"},
 		theirs:   join(protobuf, []string{"github.com/goccy/go-yaml"}),
 		testOurs: []string{"localbq/..."}},
 	{room: "internal/arrowout", why: "Arrow batches to files", theirs: arrow},
