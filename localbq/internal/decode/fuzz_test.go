@@ -1,6 +1,7 @@
 package decode
 
 import (
+	"bytes"
 	"testing"
 
 	"google.golang.org/protobuf/proto"
@@ -32,6 +33,29 @@ func FuzzRow(f *testing.F) {
 			t.Fatalf("% x: refused %+v, the library says %v", row, bad, libraryErr)
 		}
 	})
+}
+
+// Occurrences of one message merge. Each is a message by itself, and many of them cost no more than their bytes do.
+func TestOccurrencesOfAMessage(t *testing.T) {
+	d, s := model()
+	for name, c := range map[string]struct {
+		row []byte
+		bad bool
+	}{
+		"two":                       {row: []byte("\x3a\x02\x08\x02\x3a\x03\x12\x01a")},
+		"two that are one together": {row: []byte("\x3a\x01\x08\x3a\x01\x19"), bad: true},
+		"the second is cut short":   {row: []byte("\x3a\x02\x08\x02\x3a\x01\x08"), bad: true},
+		"a hundred thousand":        {row: bytes.Repeat([]byte("\x3a\x02\x08\x02"), 100_000)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := compile(t, d, s)
+			var bad []RowError
+			hostile.Proportional(t, len(c.row), 128, 1<<20, func() { bad = p.Decode([][]byte{c.row}, Request{}) })
+			if (bad != nil) != c.bad {
+				t.Errorf("refused: %v", bad)
+			}
+		})
+	}
 }
 
 // FuzzDescriptor feeds any descriptor to a table of many types: compiling ends, and a plan survives any row.

@@ -29,7 +29,8 @@ type node struct {
 // slot is a column's value in the message at hand.
 type slot struct {
 	raw
-	epoch uint64
+	epoch  uint64
+	merged bool // data is the slot's own
 }
 
 // column is one column and how it is fed.
@@ -204,16 +205,47 @@ func (n *node) note(i int, wire protowire.Type, value raw) error {
 		return nil
 	case c.list == nil:
 		s := &n.slots[i]
-		if c.message && s.epoch == n.epoch { // messages merge, and so do their bytes
-			value.data = slices.Concat(s.data, value.data)
+		if c.message && s.epoch == n.epoch {
+			return s.merge(value.data)
 		}
-		s.raw, s.epoch = value, n.epoch
+		s.raw, s.epoch, s.merged = value, n.epoch, false
 		return nil
 	case wire != c.wire:
 		return c.unpack(value.data)
 	default:
 		return c.element(value)
 	}
+}
+
+// merge adds another occurrence of a message: messages merge, and so do their bytes, as long as each is a message by itself.
+func (s *slot) merge(more []byte) error {
+	if !s.merged {
+		if !complete(s.data) {
+			return errWire
+		}
+		s.data, s.merged = slices.Clone(s.data), true // it was part of the row; from now on it grows
+	}
+	if !complete(more) {
+		return errWire
+	}
+	s.data = append(s.data, more...)
+	return nil
+}
+
+// complete reports whether b is whole fields.
+func complete(b []byte) bool {
+	for len(b) > 0 {
+		number, wire, size := consumeTag(b)
+		if size < 0 {
+			return false
+		}
+		value := protowire.ConsumeFieldValue(number, wire, b[size:])
+		if value < 0 {
+			return false
+		}
+		b = b[size+value:]
+	}
+	return true
 }
 
 func (c *column) element(value raw) error {
