@@ -2,7 +2,6 @@ package writeapi
 
 import (
 	"errors"
-	"slices"
 
 	"cloud.google.com/go/bigquery/storage/apiv1/storagepb"
 	"google.golang.org/grpc/mem"
@@ -149,9 +148,9 @@ func (r *request) parseWriterSchema(b []byte) error {
 		switch {
 		case tag != firstBytes:
 		case r.descriptor == nil:
-			r.descriptor = data
+			r.descriptor = data[:len(data):len(data)] // part of the request: what is appended goes elsewhere
 		default:
-			r.descriptor = slices.Concat(r.descriptor, data)
+			r.descriptor = append(r.descriptor, data...)
 		}
 		return nil
 	})

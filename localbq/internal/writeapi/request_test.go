@@ -2,6 +2,7 @@ package writeapi
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 
 	"cloud.google.com/go/bigquery/storage/apiv1/storagepb"
@@ -112,6 +113,23 @@ func TestRequest(t *testing.T) {
 			t.Error("accepted")
 		}
 	})
+}
+
+// A descriptor in a hundred thousand parts costs no more than its bytes do.
+func TestDescriptorInParts(t *testing.T) {
+	part := protowire.AppendBytes(protowire.AppendTag(nil, 1, protowire.BytesType), []byte("ab"))
+	data := protowire.AppendBytes(protowire.AppendTag(nil, 1, protowire.BytesType), bytes.Repeat(part, 100_000))
+	in := protowire.AppendBytes(protowire.AppendTag(nil, 4, protowire.BytesType), data)
+	kept := bytes.Clone(in)
+	var r request
+	hostile.Proportional(t, len(in), 64, 1<<20, func() {
+		if err := r.parse(in); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if want := strings.Repeat("ab", 100_000); string(r.descriptor) != want || !bytes.Equal(in, kept) {
+		t.Errorf("%d bytes of descriptor, the request changed: %v", len(r.descriptor), !bytes.Equal(in, kept))
+	}
 }
 
 // FuzzRequest compares with the library on any bytes of proto rows that it takes.
