@@ -41,7 +41,7 @@ var (
 	ErrSchemaMismatch = storagewrite.ErrSchemaMismatch
 	// ErrNoProgress: the service refused rows that the request does not have.
 	ErrNoProgress = storagewrite.ErrNoProgress
-	// ErrCredentials: the key file could not be used. It says no more on purpose.
+	// ErrCredentials: the key file of a sink or a source could not be used. It says no more on purpose.
 	ErrCredentials = gcp.ErrCredentials
 	// ErrNoCredentials: no key file is named, and there are no application default credentials.
 	ErrNoCredentials = gcp.ErrNoCredentials

@@ -50,6 +50,19 @@ type Pipeline struct {
 // Prepare makes a job file ready to run. Schemas that are to be inferred are inferred here, which reads the input; those
 // of tables are read from the service.
 func (p *Parsed) Prepare(ctx context.Context, s Surroundings) (*Pipeline, error) {
+	pl, err := p.prepare(ctx, s)
+	return pl, keyed(err)
+}
+
+// keyed says which key a key file came from that cannot be used. What else the error says names neither path nor content.
+func keyed(err error) error {
+	if errors.Is(err, bigquery.ErrCredentials) {
+		return fmt.Errorf("sink.bigquery.connection.keyFile: %w", err)
+	}
+	return err
+}
+
+func (p *Parsed) prepare(ctx context.Context, s Surroundings) (*Pipeline, error) {
 	pl := &Pipeline{file: p}
 	var err error
 	if pl.source, err = p.source(s.Stdin); err != nil {
@@ -65,6 +78,9 @@ func (p *Parsed) Prepare(ctx context.Context, s Surroundings) (*Pipeline, error)
 		return nil, err
 	}
 	connection := b.Connection.options()
+	if connection.KeyFile != "" {
+		connection.KeyFile = p.path(connection.KeyFile)
+	}
 	if s.Connection != nil {
 		connection = *s.Connection
 	}
@@ -350,7 +366,8 @@ func (pl *Pipeline) Run(ctx context.Context, o RunOptions) (engine.Result, error
 	if pl.ReadsStdin() && opts.Checkpoint.URL != "" && o.Store == "" && f.Checkpoint.Store == "" {
 		opts.Checkpoint.URL = "" // nothing to go on with: standard input is read once
 	}
-	return engine.Run(ctx, engine.Job[files.Record, files.Record]{Name: f.Job, Source: pl.source, Sink: pl.sink, Failures: pl.policy}, opts)
+	result, err := engine.Run(ctx, engine.Job[files.Record, files.Record]{Name: f.Job, Source: pl.source, Sink: pl.sink, Failures: pl.policy}, opts)
+	return result, keyed(err)
 }
 
 // StoreURL is where the checkpoints are, with a relative folder made absolute.

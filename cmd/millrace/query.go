@@ -36,7 +36,7 @@ With --local it runs in the local BigQuery, which knows SELECT statements; the p
 			if !slices.Contains(queryFormats, format) {
 				return usagef("--format %q: expected one of %s", format, strings.Join(queryFormats, ", "))
 			}
-			return a.runQuery(cmd.Context(), &f, args[0], format)
+			return keyFileFlag(a.runQuery(cmd.Context(), &f, args[0], format))
 		},
 	}
 	f.add(cmd)

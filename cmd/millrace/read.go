@@ -45,6 +45,14 @@ func (f *connectionFlags) add(cmd *cobra.Command) {
 	fs.StringVar(&f.connection.QuotaProject, "quota-project", "", "project that calls are counted against")
 }
 
+// keyFileFlag names the flag that a key file came from, when that is what is wrong.
+func keyFileFlag(err error) error {
+	if errors.Is(err, bigquery.ErrCredentials) {
+		return fmt.Errorf("--key-file: %w", err)
+	}
+	return err
+}
+
 // open makes the connection, to a local BigQuery when that was asked for.
 func (f *connectionFlags) open(ctx context.Context, a *app) (c bigquery.Connection, done func() error, err error) {
 	if err := f.connection.Validate(); err != nil {
@@ -92,7 +100,7 @@ Rows come in the order of the storage, which means nothing. To see an ORDER BY, 
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.readTable(cmd.Context(), &f, &r, args)
+			return keyFileFlag(a.readTable(cmd.Context(), &f, &r, args))
 		},
 	}
 	f.add(cmd)

@@ -220,7 +220,7 @@ func reach(c job.Connection) string {
 		{"rest-endpoint", c.RESTEndpoint}, {"grpc-endpoint", c.GRPCEndpoint}, {"key-file", c.KeyFile}, {"quota-project", c.QuotaProject},
 	} {
 		if f.value != "" {
-			b.WriteString(" --" + f.name + " " + shellWord(f.value))
+			b.WriteString(" --" + f.name + " " + shellWord(withoutKeyFile(f.name, f.value)))
 		}
 	}
 	return b.String()

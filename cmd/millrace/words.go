@@ -38,6 +38,7 @@ func typedAgain(cmd *cobra.Command, args []string) string {
 		}
 		for _, value := range flagValues(f) {
 			word := "--" + f.Name
+			value = withoutKeyFile(f.Name, value)
 			if value != f.NoOptDefVal {
 				word += "=" + value
 			}
@@ -59,6 +60,21 @@ func flagValues(f *pflag.Flag) []string {
 	}
 	return []string{f.Value.String()}
 }
+
+// withoutKeyFile leaves out where a service account's key is: what a command prints ends up in the logs of others.
+func withoutKeyFile(flag, value string) string {
+	key, _, _ := strings.Cut(value, "=")
+	switch {
+	case flag == "key-file":
+		return keyFilePlace
+	case flag == "set" && strings.Contains(value, "keyFile"):
+		return key + "=" + keyFilePlace
+	}
+	return value
+}
+
+// keyFilePlace stands where a reader puts the path.
+const keyFilePlace = "KEY_FILE"
 
 // harmless puts a dot in place of everything that could steer a terminal, or make text look like other text on it. Lines
 // and tabs stay.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/millrace-dev/millrace/bigquery"
 	"github.com/millrace-dev/millrace/files"
 	"github.com/millrace-dev/millrace/job"
 )
@@ -55,7 +56,10 @@ schema file as bq writes it.`,
 			if invalid := (*job.InvalidError)(nil); errors.As(err, &invalid) {
 				return usage(w.inFlags(err))
 			}
-			return err
+			if errors.Is(err, bigquery.ErrCredentials) {
+				err = bigquery.ErrCredentials // without the key of the job file
+			}
+			return keyFileFlag(err)
 		},
 	}
 	flags.add(cmd)

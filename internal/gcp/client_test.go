@@ -60,8 +60,19 @@ func serviceAccount(t *testing.T, change func(map[string]string)) string {
 func TestKeyFile(t *testing.T) {
 	t.Parallel()
 	const text = "cannot load the BigQuery service account key file given in the sink configuration"
+	unreadable := writeFile(t, "secret-name")
+	if err := os.Chmod(unreadable, 0); err != nil {
+		t.Fatal(err)
+	}
 	bad := map[string]string{
 		"missing":         filepath.Join(t.TempDir(), "secret-name.json"),
+		"a folder":        t.TempDir(),
+		"no permission":   unreadable,
+		"newline":         filepath.Join(t.TempDir(), "secret-name\n.json"),
+		"NUL":             "secret-name\x00",
+		"endless":         "/dev/zero",
+		"not UTF-8":       "secret-name\xff",
+		"not text":        writeFile(t, `{"type":["service_account"]}`),
 		"garbage":         writeFile(t, "-----BEGIN secret-name"),
 		"authorized_user": writeFile(t, `{"type":"authorized_user","client_id":"a","client_secret":"b","refresh_token":"c"}`),
 		"external":        writeFile(t, `{"type":"external_account","token_url":"http://169.254.169.254"}`),
@@ -74,9 +85,10 @@ func TestKeyFile(t *testing.T) {
 			if err := c.Validate(); err != nil {
 				t.Fatalf("the file is read before it is needed: %v", err)
 			}
-			_, err := c.WriteClient(t.Context())
-			_, err2 := c.REST(t.Context())
-			for _, err := range []error{err, err2} {
+			_, write := c.WriteClient(t.Context())
+			_, read := c.ReadClient(t.Context())
+			_, rest := c.REST(t.Context())
+			for _, err := range []error{write, read, rest} {
 				if !errors.Is(err, ErrCredentials) || err.Error() != text || errors.Unwrap(err) != nil {
 					t.Errorf("got %v", err)
 				}

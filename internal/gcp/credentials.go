@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"encoding/pem"
+	"io"
 	"os"
 
 	"cloud.google.com/go/auth"
@@ -14,18 +15,30 @@ import (
 
 // ErrCredentials says that the key file could not be used. It deliberately wraps nothing and names neither the path nor
 // the fault: errors of parsers can quote the key.
-var ErrCredentials error = credentialsError("cannot load the BigQuery service account key file given in the sink configuration")
+var ErrCredentials error = credentialsError{"cannot load the BigQuery service account key file given in the sink configuration", true}
+
+// ErrSourceCredentials is ErrCredentials, by errors.Is too, in the words of those that read.
+var ErrSourceCredentials error = credentialsError{"cannot load the BigQuery service account key file given in the source configuration", true}
 
 // ErrNoCredentials says that no key file is named and that there are no application default credentials, or none that can be
 // read. Like ErrCredentials it wraps nothing.
-var ErrNoCredentials error = credentialsError("no credentials are found, or they cannot be read: " +
-	"log in with gcloud auth application-default login, name a key file, or use an emulator or --local")
+var ErrNoCredentials error = credentialsError{"no credentials are found, or they cannot be read: " +
+	"log in with gcloud auth application-default login, name a key file, or use an emulator or --local", false}
 
 // credentialsError is about what this process has at hand, so that trying again does not help.
-type credentialsError string
+type credentialsError struct {
+	text    string
+	keyFile bool
+}
 
-func (e credentialsError) Error() string   { return string(e) }
+func (e credentialsError) Error() string   { return e.text }
 func (e credentialsError) Permanent() bool { return true }
+
+// Is makes one of the errors about key files, whoever was to use the file.
+func (e credentialsError) Is(target error) bool {
+	t, ok := target.(credentialsError)
+	return ok && t.keyFile == e.keyFile
+}
 
 // checkDefault finds out whether there are application default credentials. The clients look for them again themselves.
 func checkDefault() error {
@@ -37,11 +50,14 @@ func checkDefault() error {
 
 const cloudPlatform = "https://www.googleapis.com/auth/cloud-platform"
 
+// maxKeyFileBytes is many times what a key takes, so that a wrong path costs no memory.
+const maxKeyFileBytes = 1 << 20
+
 // loadKeyFile reads a service account key. Other kinds of credentials are refused: some of them make the client call
 // addresses named in the file.
 func loadKeyFile(path string) (*auth.Credentials, error) {
-	data, err := os.ReadFile(path)
-	if err != nil || !serviceAccountKey(data) {
+	data, err := readKeyFile(path)
+	if err != nil || len(data) > maxKeyFileBytes || !serviceAccountKey(data) {
 		return nil, ErrCredentials
 	}
 	creds, err := credentials.NewCredentialsFromJSON(credentials.ServiceAccount, data,
@@ -50,6 +66,15 @@ func loadKeyFile(path string) (*auth.Credentials, error) {
 		return nil, ErrCredentials
 	}
 	return creds, nil
+}
+
+func readKeyFile(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, maxKeyFileBytes+1))
 }
 
 // serviceAccountKey checks the key itself too, because the official library parses it only when it first needs a token

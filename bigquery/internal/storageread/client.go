@@ -2,6 +2,7 @@ package storageread
 
 import (
 	"context"
+	"errors"
 
 	bqstorage "cloud.google.com/go/bigquery/storage/apiv1"
 	"cloud.google.com/go/bigquery/storage/apiv1/storagepb"
@@ -25,7 +26,7 @@ func dialTo(conn gcp.Connection) dialer {
 	return func(ctx context.Context) (*client, error) {
 		c, err := conn.ReadClient(ctx)
 		if err != nil {
-			return nil, err
+			return nil, ofSource(err)
 		}
 		return &client{
 			create: func(ctx context.Context, req *storagepb.CreateReadSessionRequest) (*storagepb.ReadSession, error) {
@@ -35,6 +36,14 @@ func dialTo(conn gcp.Connection) dialer {
 			close: c.Close,
 		}, nil
 	}
+}
+
+// ofSource says of a key file that cannot be used whose it is, and nothing else.
+func ofSource(err error) error {
+	if errors.Is(err, gcp.ErrCredentials) {
+		return gcp.ErrSourceCredentials
+	}
+	return err
 }
 
 // openWith opens calls without the generated client's own retry, which would repeat the opening without a limit and

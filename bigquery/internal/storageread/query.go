@@ -34,7 +34,7 @@ const restTimeout = time.Minute
 func (c *Config) runQuery(ctx context.Context, a Attempt) (table.Destination, error) {
 	rest, err := c.Connection.REST(ctx)
 	if err != nil {
-		return table.Destination{}, err
+		return table.Destination{}, ofSource(err)
 	}
 	defer rest.Close()
 	j := queryJob{rest: rest, query: c.Query, pacer: c.Pacer, id: newJobID()}
