@@ -33,31 +33,11 @@ type openAvro struct {
 
 // openAvroPart opens the part of an Avro file.
 func (o *openPart) openAvroPart(stdin *standardInput, position int64, limit int) error {
-	var in io.Reader
-	if o.Path == Stdin {
-		p, err := o.takeStdin(stdin, position)
-		if err != nil {
-			return err
-		}
-		in, o.place = p, avroLocator{standardInputName}
-	} else {
-		f, err := os.Open(o.Path)
-		if err != nil {
-			return err
-		}
-		o.closers = append(o.closers, f)
-		if err := o.unchanged(f); err != nil {
-			return err
-		}
-		if in, err = o.at(f, 0); err != nil {
-			return err
-		}
-		o.place = avroLocator{o.Path}
+	in, name, err := o.input(stdin, position, 0)
+	if err != nil {
+		return err
 	}
-	if o.raw == nil {
-		o.raw = &counted{r: in}
-		in = o.raw
-	}
+	o.place = avroLocator{name}
 	a, err := o.openAvroAt(in, position, limit)
 	if err != nil {
 		if o.raw.err == nil {

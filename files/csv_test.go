@@ -196,7 +196,7 @@ func TestCSVCutsAsTheStandardLibrary(t *testing.T) {
 			want = append(want, strings.TrimSuffix(strings.TrimSuffix(one.String(), "\n"), "\r"))
 		}
 		var got []string
-		l := newLines(iotest{&all}, 1, make([]byte, 3), 1<<20, quoteEnder{',', '"'})
+		l := newLines(oneByte{&all}, 1, make([]byte, 3), 1<<20, quoteEnder{',', '"'})
 		for {
 			ln, ok := l.ready()
 			if ok {
@@ -213,10 +213,10 @@ func TestCSVCutsAsTheStandardLibrary(t *testing.T) {
 	})
 }
 
-// iotest reads a byte at a time.
-type iotest struct{ r io.Reader }
+// oneByte reads a byte at a time.
+type oneByte struct{ r io.Reader }
 
-func (o iotest) Read(p []byte) (int, error) { return o.r.Read(p[:1]) }
+func (o oneByte) Read(p []byte) (int, error) { return o.r.Read(p[:1]) }
 
 // TestCounter: records that span lines count once, in whatever pieces they come.
 func TestCounter(t *testing.T) {

@@ -2,29 +2,17 @@ package files
 
 import (
 	"bytes"
-	"errors"
-	"fmt"
 	"io"
 )
 
-// ErrTooLong is found in the Err of a record that is longer than Options.MaxRecordBytes.
-var ErrTooLong = errors.New("record is too long")
-
-// tooLongKept is how much of a record that is too long is kept to recognise it by.
-const tooLongKept = 4 << 10
-
-// lines cuts a byte stream into records, which are lines unless their format says otherwise. It holds one buffer; lines are slices of it, valid until more is called.
+// lines cuts a byte stream into records, which are lines unless their format says otherwise. Lines are slices of its buffer, valid
+// until more is called.
 type lines struct {
-	r        io.Reader
-	buf      []byte
-	from, to int   // unread bytes are buf[from:to]
-	at       int64 // position of buf[from]
-	eof      bool
-	limit    int // longest line
-	ender    ender
+	buffer
+	ender ender
 }
 
-// line is one line: its bytes without the end, its position and that of the next line.
+// line is one line, or another record: its bytes without the end, its position and that of the next line.
 type line struct {
 	text     []byte
 	at, next int64
@@ -32,7 +20,7 @@ type line struct {
 }
 
 func newLines(r io.Reader, at int64, buf []byte, limit int, e ender) *lines {
-	return &lines{r: r, buf: buf, at: at, limit: limit, ender: e}
+	return &lines{buffer{r: r, buf: buf, at: at, limit: limit}, e}
 }
 
 // ready returns the next line that is in the buffer, and false when more is needed.
@@ -59,10 +47,6 @@ func (l *lines) ready() (line, bool) {
 	return ln, true
 }
 
-func (l *lines) tooLong() error {
-	return fmt.Errorf("%w: more than %d bytes; raise maxRecordBytes if it is one record", ErrTooLong, l.limit)
-}
-
 // more reads until there is at least one more byte, and answers io.EOF when there is none. A line that outgrows the
 // limit is answered at once, and the rest of it passed over.
 func (l *lines) more() (long *line, err error) {
@@ -74,19 +58,6 @@ func (l *lines) more() (long *line, err error) {
 	}
 	l.makeRoom()
 	return nil, l.fill()
-}
-
-// makeRoom moves the unread bytes to the front, or doubles the buffer when they fill it.
-func (l *lines) makeRoom() {
-	if l.from == 0 && l.to == len(l.buf) {
-		bigger := make([]byte, 2*len(l.buf))
-		copy(bigger, l.buf)
-		l.buf = bigger
-		return
-	}
-	copy(l.buf, l.buf[l.from:l.to])
-	l.to -= l.from
-	l.from = 0
 }
 
 // pass takes the beginning of a line that is too long and passes over the rest.
@@ -115,14 +86,4 @@ func (l *lines) skipLine() error {
 			return err
 		}
 	}
-}
-
-// fill reads once into the room behind the unread bytes.
-func (l *lines) fill() error {
-	n, err := l.r.Read(l.buf[l.to:])
-	l.to += n
-	if errors.Is(err, io.EOF) {
-		l.eof, err = true, nil
-	}
-	return err
 }

@@ -10,12 +10,14 @@ import (
 	"github.com/millrace-dev/millrace/stream"
 )
 
-// locator turns byte offsets of one file into line numbers. It counts line ends, in a second pass over the file that
+// locator turns byte offsets of one file into numbers of lines, or of messages. It counts them, in a second pass over the file that
 // begins when somebody first asks and goes on from where the last question left it: the usual run never asks.
 type locator struct {
 	path   string
 	packed string
 	rows   bool // positions are numbers of rows
+
+	messages bool // records are messages with their lengths before them, not lines
 
 	in     *bufio.Reader
 	closer io.Closer
@@ -34,7 +36,7 @@ func (l *locator) Locate(p stream.Position) stream.Location {
 		loc.Line = p.Row + 1
 		return loc
 	}
-	if l.path == "standard input" {
+	if l.path == standardInputName {
 		return loc
 	}
 	if line, err := l.lineAt(p.Row); err == nil {
@@ -53,7 +55,11 @@ func (l *locator) lineAt(offset int64) (int64, error) {
 		}
 	}
 	for l.offset < offset {
-		if err := l.count(offset - l.offset); err != nil {
+		count := l.count
+		if l.messages {
+			count = l.countMessage
+		}
+		if err := count(offset - l.offset); err != nil {
 			return 0, err
 		}
 	}
@@ -87,6 +93,24 @@ func (l *locator) count(n int64) error {
 	l.offset += int64(len(data))
 	_, err = l.in.Discard(len(data))
 	return err
+}
+
+// countMessage passes over one message.
+func (l *locator) countMessage(int64) error {
+	for shift, size := 0, uint64(0); ; shift += 7 {
+		c, err := l.in.ReadByte()
+		if err != nil {
+			return err
+		}
+		l.offset++
+		if size |= uint64(c&0x7f) << shift; c&0x80 != 0 {
+			continue
+		}
+		n, err := io.CopyN(io.Discard, l.in, int64(size))
+		l.offset += n
+		l.line++
+		return err
+	}
 }
 
 func (l *locator) close() {

@@ -37,13 +37,14 @@ type Options struct {
 type Format uint8
 
 const (
-	NDJSON  Format = iota // one JSON object a line
-	CSV                   // cells between delimiters, records between line ends that are not quoted
-	Parquet               // batches of rows in a file that Options.Container opens
-	Avro                  // object container files
+	NDJSON   Format = iota // one JSON object a line
+	CSV                    // cells between delimiters, records between line ends that are not quoted
+	Parquet                // batches of rows in a file that Options.Container opens
+	Avro                   // object container files
+	Protobuf               // protobuf messages, each with its length before it as a varint
 )
 
-var formatNames = [...]string{"ndjson", "csv", "parquet", "avro"}
+var formatNames = [...]string{"ndjson", "csv", "parquet", "avro", "protobuf"}
 
 func (f Format) String() string {
 	if int(f) < len(formatNames) {
@@ -91,7 +92,7 @@ func (o *Options) ender() ender {
 // ranges says whether a file can be read in ranges of bytes: whether a line end ends a record wherever it stands.
 func (o *Options) ranges() bool {
 	_, lines := o.ender().(lineEnder)
-	return lines && o.Container == nil
+	return lines && o.Container == nil && o.Format != Protobuf
 }
 
 // preamble is how many records at the beginning of a file are none.

@@ -26,8 +26,11 @@ type openPart struct {
 	lines   *lines
 	avro    *openAvro // instead of lines
 	failure error     // comes with the next fetch
-	raw     *counted  // what has been read of the file as stored
-	told    int64     // of raw, what batches have accounted for
+
+	messages *messages // instead of lines
+
+	raw     *counted // what has been read of the file as stored
+	told    int64    // of raw, what batches have accounted for
 	place   place
 	closers []io.Closer
 
@@ -53,6 +56,8 @@ func (r *reader) Open(_ context.Context, s stream.Split) error {
 	switch {
 	case r.options.Format == Avro:
 		err = o.openAvroPart(r.stdin, s.Position, r.options.MaxBlockBytes)
+	case r.options.Format == Protobuf:
+		err = r.openMessages(o, s.Position)
 	case p.Path == Stdin:
 		err = o.openStdin(r.stdin, s.Position, r.lines)
 	default:
@@ -76,6 +81,14 @@ func (o *openPart) openStdin(in *standardInput, position int64, cut cutter) erro
 }
 
 const standardInputName = "standard input"
+
+// name is what errors call the file.
+func (o *openPart) name() string {
+	if o.Path == Stdin {
+		return standardInputName
+	}
+	return o.Path
+}
 
 func (o *openPart) takeStdin(in *standardInput, position int64) (*pump, error) {
 	if in == nil {
@@ -212,6 +225,37 @@ func (o *openPart) at(f *os.File, position int64) (io.Reader, error) {
 	return in, nil
 }
 
+// input gives the bytes of the part's file from the byte from on, or those of standard input, of which nothing may have been read,
+// and what errors call it.
+func (o *openPart) input(stdin *standardInput, position, from int64) (in io.Reader, name string, err error) {
+	name = o.name()
+	if o.Path == Stdin {
+		in, err = o.takeStdin(stdin, position)
+	} else {
+		in, err = o.unpacked(from)
+	}
+	if err != nil {
+		return nil, name, err
+	}
+	if o.raw == nil {
+		o.raw = &counted{r: in}
+		in = o.raw
+	}
+	return in, name, nil
+}
+
+func (o *openPart) unpacked(from int64) (io.Reader, error) {
+	f, err := os.Open(o.Path)
+	if err != nil {
+		return nil, err
+	}
+	o.closers = append(o.closers, f)
+	if err := o.unchanged(f); err != nil {
+		return nil, err
+	}
+	return o.at(f, from)
+}
+
 // quiet closes what unpacks. Its Close would only say again what a Read has said.
 type quiet struct{ io.Closer }
 
@@ -224,10 +268,14 @@ func (q quiet) Close() error {
 type cutter func(in io.Reader, at int64) *lines
 
 func (r *reader) lines(in io.Reader, at int64) *lines {
+	return newLines(in, at, r.buffer(), r.options.MaxRecordBytes, r.options.ender())
+}
+
+func (r *reader) buffer() []byte {
 	if r.buf == nil {
 		r.buf = make([]byte, max(r.options.FetchBytes, 2*tooLongKept))
 	}
-	return newLines(in, at, r.buf, r.options.MaxRecordBytes, r.options.ender())
+	return r.buf
 }
 
 func (o *openPart) start(in io.Reader, at int64, cut cutter) {
@@ -254,6 +302,9 @@ func (r *reader) Fetch(ctx context.Context, b *stream.Batch[Record]) error {
 	if o.avro != nil {
 		return r.fetchAvro(ctx, b)
 	}
+	if o.messages != nil {
+		return r.fetchMessages(ctx, b)
+	}
 	if err := o.begin(ctx); err != nil {
 		return err
 	}
@@ -263,7 +314,7 @@ func (r *reader) Fetch(ctx context.Context, b *stream.Batch[Record]) error {
 			break
 		}
 		if finished {
-			if err := o.whole(); err != nil {
+			if err := o.whole(o.lines.at); err != nil {
 				return err
 			}
 			return r.finish(io.EOF)
@@ -307,9 +358,12 @@ func (o *openPart) collect(b *stream.Batch[Record], limit int) (finished bool) {
 }
 
 func (o *openPart) emit(b *stream.Batch[Record], ln line) {
-	if len(ln.text) == 0 {
-		return
+	if len(ln.text) > 0 {
+		o.add(b, ln)
 	}
+}
+
+func (o *openPart) add(b *stream.Batch[Record], ln line) {
 	b.Row(ln.at, ln.next)
 	b.Emit(stream.Record[Record]{
 		Value: Record{Bytes: ln.text, Header: o.header, Err: ln.err},
@@ -342,15 +396,15 @@ func (o *openPart) more(ctx context.Context) (*line, error) {
 }
 
 // whole refuses the end of a file that has fewer bytes than when it was opened: what it had is lost.
-func (o *openPart) whole() error {
+func (o *openPart) whole(at int64) error {
 	end := o.Size
 	if o.End > 0 {
 		end = o.End
 	}
-	if o.Packed != "" || o.Path == Stdin || o.lines.at >= end {
+	if o.Packed != "" || o.Path == Stdin || at >= end {
 		return nil
 	}
-	return lasting(fmt.Errorf("files source: %s was cut while it was read: it had %d bytes and ended at byte %d", o.Path, o.Size, o.lines.at))
+	return lasting(fmt.Errorf("files source: %s was cut while it was read: it had %d bytes and ended at byte %d", o.Path, o.Size, at))
 }
 
 func ignoreEOF(err error) error {

@@ -16,7 +16,7 @@ import (
 
 // Record is one record of a file.
 type Record struct {
-	// Bytes is the record: a line without its end, or the datum of an Avro record. It is valid until the reader is asked for more.
+	// Bytes is the record: a line without its end, the datum of an Avro record, or a protobuf message without its length. It is valid until the reader is asked for more.
 	Bytes []byte
 	// Header is the record that names the columns, where the file has one. It is the same for all records of a file, and must
 	// not be changed.

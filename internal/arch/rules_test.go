@@ -122,7 +122,7 @@ var rules = []rule{
 	{room: "files/parquetfile", why: "Parquet files, apart because of what it takes to read them", ours: []string{"files", "bigquery/row/arrowrow"},
 		theirs: arrow, testOurs: []string{"stream", "bigquery/table"}},
 	{room: "files", why: "records from files; no other connector", ours: []string{"stream", "internal/avro/..."},
-		theirs: codecs, testOurs: []string{"stream/streamtest/..."}, testTheirs: []string{"github.com/twmb/avro"}},
+		theirs: codecs, testOurs: []string{"stream/streamtest/..."}, testTheirs: []string{"github.com/twmb/avro", "google.golang.org/protobuf"}},
 
 	{room: "localbq/duckdb/...", why: "the query engine, alone because it links a large C++ library", ours: []string{"localbq/internal/..."},
 		theirs:   join([]string{"github.com/duckdb/duckdb-go/v2", "github.com/duckdb/duckdb-go-bindings"}, jsontext, arrow),
