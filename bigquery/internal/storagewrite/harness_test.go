@@ -17,6 +17,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/descriptorpb"
 
+	"github.com/millrace-dev/millrace/bigquery/internal/tableadmin"
 	"github.com/millrace-dev/millrace/bigquery/table"
 	"github.com/millrace-dev/millrace/internal/retry"
 	"github.com/millrace-dev/millrace/stream"
@@ -29,6 +30,7 @@ type far struct {
 	opens   []string
 	appends map[string][]string // by table, "" for all others
 	creates []string
+	changes []string // outcomes of reconciliations, "updated" where there is none
 
 	mu      sync.Mutex // guards what follows
 	wire    []string   // batches in order of sending: "t: aa bb"
@@ -36,6 +38,7 @@ type far struct {
 	held    []*call
 	opened  []string
 	created []table.Destination
+	changed []tableadmin.Wanted
 	options []table.CreateOptions
 	closed  int
 	refuse  error // append takes nothing
@@ -62,6 +65,31 @@ func (f *far) create(_ context.Context, dst table.Destination, _ *table.Schema, 
 		}
 	}
 	return true, nil
+}
+
+// reconcile answers with an outcome, with an error of tableadmin, or a scripted one.
+func (f *far) reconcile(ctx context.Context, _ table.Destination, w tableadmin.Wanted) (tableadmin.Outcome, error) {
+	f.changed = append(f.changed, w)
+	a := "updated"
+	if len(f.changes) > 0 {
+		a = pop(&f.changes)
+	}
+	switch a {
+	case "updated":
+		return tableadmin.Updated, nil
+	case "unchanged":
+		return tableadmin.Unchanged, nil
+	case "absent":
+		if w.Create == nil {
+			return tableadmin.Unchanged, tableadmin.ErrAbsent
+		}
+		return tableadmin.Created, w.Create(ctx)
+	case "race":
+		return tableadmin.Unchanged, tableadmin.ErrUpdateRaceLost
+	case "union":
+		return tableadmin.Unchanged, fmt.Errorf("%w: column a.b", table.ErrUnion)
+	}
+	return tableadmin.Unchanged, scripted(a).err
 }
 
 func (f *far) release() error {

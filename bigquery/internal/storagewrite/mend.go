@@ -148,18 +148,10 @@ func (r *refusal) Error() string { return r.reason }
 func (r *refusal) Unwrap() error { return r.cause }
 
 func (w *Writer) createTable(ctx context.Context, t *Target, r *repair) error {
-	s, err := w.cfg.Rows.Schema(t.dst)
-	if err != nil {
-		return fmt.Errorf("table schema of %s: %w", t.name, err)
-	}
-	o, err := w.cfg.Create.Options(t.dst)
-	if err != nil {
-		return fmt.Errorf("create options of %s: %w", t.name, err)
-	}
 	w.cfg.Log.InfoContext(ctx, "table may not exist: creating it", "destination", t.name, "cause", r.verdict.err)
-	created, err := w.remote.create(ctx, t.dst, s, o)
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
+	created, err := w.tables.add(ctx, t.dst)
+	if ctx.Err() != nil || errors.As(err, new(configuration)) {
+		return err
 	}
 	if err == nil {
 		w.m.tablesCreated.Add(1)

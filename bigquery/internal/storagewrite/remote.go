@@ -19,6 +19,8 @@ type remote interface {
 	open(ctx context.Context, dst table.Destination) (appender, error)
 	// create creates a table and tells whether it was not there.
 	create(ctx context.Context, dst table.Destination, s *table.Schema, o table.CreateOptions) (bool, error)
+	// reconcile changes a table so that it takes other rows, see tableadmin.Admin.Reconcile.
+	reconcile(ctx context.Context, dst table.Destination, w tableadmin.Wanted) (tableadmin.Outcome, error)
 	// release is called once, when the writer closes.
 	release() error
 }
@@ -58,11 +60,10 @@ func (l *link) open(ctx context.Context, dst table.Destination) (appender, error
 }
 
 func (l *link) create(ctx context.Context, dst table.Destination, s *table.Schema, o table.CreateOptions) (bool, error) {
-	rest, err := l.service.admin(ctx)
+	admin, err := l.admin(ctx)
 	if err != nil {
 		return false, err
 	}
-	admin := tableadmin.New(rest, l.options.Recovery, l.pacer, l.log)
 	created, err := admin.Create(ctx, dst, s, o)
 	if !errors.Is(err, tableadmin.ErrAbsent) {
 		return created, err
@@ -74,6 +75,22 @@ func (l *link) create(ctx context.Context, dst table.Destination, s *table.Schem
 		return false, err
 	}
 	return admin.Create(ctx, dst, s, o)
+}
+
+func (l *link) reconcile(ctx context.Context, dst table.Destination, w tableadmin.Wanted) (tableadmin.Outcome, error) {
+	admin, err := l.admin(ctx)
+	if err != nil {
+		return tableadmin.Unchanged, err
+	}
+	return admin.Reconcile(ctx, dst, w)
+}
+
+func (l *link) admin(ctx context.Context) (*tableadmin.Admin, error) {
+	rest, err := l.service.admin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return tableadmin.New(rest, l.options.Recovery, l.pacer, l.log), nil
 }
 
 func (l *link) release() error { return l.service.release() }

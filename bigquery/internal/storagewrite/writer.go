@@ -24,6 +24,7 @@ type Config struct {
 	Options    Options
 	Rows       Schemas
 	Create     Create
+	Update     table.UnionOptions // how far tables that exist may be changed
 	Failures   stream.FailurePolicy
 	Ledger     *Ledger
 	Pacer      retry.Pacer
@@ -55,6 +56,7 @@ type Writer struct {
 	*failures
 	cfg     Config
 	remote  remote
+	tables  *tables
 	buffers *bufferCache
 	now     func() time.Time
 
@@ -82,10 +84,12 @@ func newWriter(ctx context.Context, cfg Config, connect func() remote) (*Writer,
 	if err != nil {
 		return nil, err
 	}
+	r := connect()
 	return &Writer{
 		failures: f,
 		cfg:      cfg,
-		remote:   connect(),
+		remote:   r,
+		tables:   newTables(&cfg, r),
 		// Room for the framing of rows of 16 bytes and more, and for a last row of some length.
 		buffers: &bufferCache{bytes: cfg.Options.MaxAppendBytes + cfg.Options.MaxAppendBytes/8 + 64<<10},
 		now:     time.Now,

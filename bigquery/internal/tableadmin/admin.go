@@ -21,7 +21,7 @@ const callTimeout = time.Minute
 // ErrAbsent is found in the error of a call about a table, or in a dataset, that does not exist.
 var ErrAbsent = errors.New("does not exist")
 
-// Admin reads and creates tables. Safe for concurrent use.
+// Admin reads, creates and changes tables. Safe for concurrent use.
 type Admin struct {
 	rest     *gcp.REST
 	schedule retry.Schedule
@@ -121,7 +121,7 @@ func (a *Admin) call(ctx context.Context, what string, do func(context.Context) 
 		switch classify(err) {
 		case absent:
 			return fmt.Errorf("%s: %w: %w", what, ErrAbsent, err)
-		case passing:
+		case passing, limited:
 		default:
 			return fmt.Errorf("%s: %w", what, err)
 		}

@@ -38,6 +38,7 @@ type service struct {
 	script []answer
 	calls  []string
 	bodies []string
+	match  []string // If-Match of the calls
 }
 
 func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -45,6 +46,7 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	s.calls = append(s.calls, r.Method+" "+r.URL.Path)
 	s.bodies = append(s.bodies, string(body))
+	s.match = append(s.match, r.Header.Get("If-Match"))
 	a := s.script[0]
 	if len(s.script) > 1 {
 		s.script = s.script[1:]

@@ -21,6 +21,8 @@ const (
 	exists           // somebody else created it: as good as done
 	absent           // there is no such table or dataset
 	passing          // worth another attempt
+	limited          // too many at once: worth another attempt
+	stale            // it has changed since it was read
 	terminal         // another attempt would answer the same
 )
 
@@ -57,9 +59,13 @@ func classifyAnswer(e *googleapi.Error) outcome {
 	case reason("quotaExceeded"): // a quota of the day, not of the second
 		return terminal
 	case reason("rateLimitExceeded"), e.Code == http.StatusTooManyRequests:
-		return passing
+		return limited
+	case reason("conditionNotMet"):
+		return stale
 	}
 	switch e.Code {
+	case http.StatusPreconditionFailed:
+		return stale
 	case http.StatusNotFound:
 		return absent
 	case http.StatusConflict:
