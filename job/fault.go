@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+
+	"github.com/millrace-dev/millrace/internal/nearest"
 )
 
 // Fault is one thing that is wrong in a job file.
@@ -53,4 +55,12 @@ func (e *InvalidError) Error() string {
 		lines[i] = f.String()
 	}
 	return strings.Join(lines, "\n")
+}
+
+// didYouMean is the end of a message about an unknown word.
+func didYouMean(word string, known []string) string {
+	if n := nearest.To(word, known); n != "" {
+		return "; did you mean " + n + "?"
+	}
+	return "; expected one of " + strings.Join(known, ", ")
 }

@@ -176,15 +176,6 @@ func TestNothingInASection(t *testing.T) {
 	}
 }
 
-func TestNearest(t *testing.T) {
-	known := []string{"method", "table", "schema", "create", "deadLetter"}
-	for word, want := range map[string]string{"methud": "method", "tabel": "table", "Schema": "schema", "deadletters": "deadLetter", "x": "", "partition": ""} {
-		if got := nearest(word, known); got != want {
-			t.Errorf("nearest to %q is %q, want %q", word, got, want)
-		}
-	}
-}
-
 func TestParseBytes(t *testing.T) {
 	for s, want := range map[string]Bytes{"0": 0, "12": 12, "1kB": 1000, "512KiB": 512 << 10, "8 MB": 8e6, "1GiB": 1 << 30} {
 		if got, err := ParseBytes(s); err != nil || got != want {

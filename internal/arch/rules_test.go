@@ -47,6 +47,7 @@ var rules = []rule{
 		theirs: []string{"gocloud.dev", "go.uber.org/goleak"}, testOurs: []string{"stream/streamtest/..."}},
 
 	{room: "internal/retry", why: "backoff schedules: a leaf"},
+	{room: "internal/nearest", why: "mistyped names: a leaf"},
 	{room: "internal/gcp", why: "the one place that dials and authenticates", theirs: join(google, []string{"golang.org/x/oauth2"})},
 	{room: "internal/avro", why: "Avro's schemas and encoding, for all that read it: a leaf",
 		testTheirs: []string{"github.com/twmb/avro"}},
@@ -63,7 +64,7 @@ var rules = []rule{
 		theirs: join(protobuf, jsontext), testOurs: []string{"bigquery/row/rowtest"}},
 	{room: "bigquery/row/sqlrow", why: "formats never know each other", ours: []string{"bigquery/row", "bigquery/row/internal/mark", "bigquery/table"},
 		theirs: join(protobuf, jsontext), testOurs: []string{"bigquery/row/rowtest"}},
-	{room: "bigquery/row/protorow", why: "formats never know each other", ours: []string{"bigquery/row", "bigquery/row/internal/mark", "bigquery/table"},
+	{room: "bigquery/row/protorow", why: "formats never know each other", ours: []string{"bigquery/row", "bigquery/row/internal/mark", "bigquery/table", "internal/nearest"},
 		theirs: protobuf, testTheirs: []string{"github.com/bufbuild/protocompile"},
 		testOurs: []string{"bigquery/row/rowtest", "bigquery/row/protorow/internal/testpb", "bigquery", "stream", "localbq/..."}},
 	{room: "bigquery/row/protorow/internal/testpb", why: "generated code for tests", theirs: protobuf},
@@ -132,7 +133,8 @@ var rules = []rule{
 		testTheirs: []string{"github.com/twmb/avro"}},
 
 	{room: "job", why: "job files: joins connectors and engine", ours: []string{"stream", "engine", "files", "files/parquetfile", "bigquery",
-		"bigquery/table", "bigquery/row", "bigquery/row/arrowrow", "bigquery/row/avrorow", "bigquery/row/csvrow", "bigquery/row/jsonrow", "bigquery/schema/schemafile"},
+		"bigquery/table", "bigquery/row", "bigquery/row/arrowrow", "bigquery/row/avrorow", "bigquery/row/csvrow", "bigquery/row/jsonrow", "bigquery/row/protorow",
+		"bigquery/schema/schemafile", "internal/nearest"},
 		theirs:   join(protobuf, []string{"github.com/goccy/go-yaml"}),
 		testOurs: []string{"localbq/..."}},
 	{room: "internal/arrowout", why: "Arrow batches to files", theirs: arrow},

@@ -24,6 +24,6 @@
 //
 // A field that has presence and is not set is NULL; one without presence is written, with its zero where that is what it
 // holds. Columns are NULLABLE or REPEATED unless Options.DeriveRequired asks for more. Extensions and unknown fields are
-// left out. Options name the fields that become JSON and GEOGRAPHY columns. docs/reference/protobuf.md tells it all by
+// left out. A Set holds the types of a descriptor set file, for programs without their code. Options name the fields that become JSON and GEOGRAPHY columns. docs/reference/protobuf.md tells it all by
 // example.
 package protorow

@@ -32,6 +32,11 @@ func TestDescriptorSetsThatCannotBeUsed(t *testing.T) {
 		}
 		return b
 	}
+	cyclic, err := proto.Marshal(&descriptorpb.FileDescriptorSet{File: []*descriptorpb.FileDescriptorProto{
+		{Name: proto.String("a.proto"), Dependency: []string{"b.proto"}}, {Name: proto.String("b.proto"), Dependency: []string{"a.proto"}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		name    string
 		set     []byte
@@ -42,7 +47,12 @@ func TestDescriptorSetsThatCannotBeUsed(t *testing.T) {
 		{"other bytes", []byte("syntax = \"proto3\";"), "M", "no descriptor set"},
 		{"cut", whole[:len(whole)-1], "millrace.test.Modern", "no descriptor set"},
 		{"without imports", alone, "millrace.test.Modern", "--include_imports"},
-		{"no such message", whole, "Modern", "with its package"},
+		{"an import that is not there", alone, "millrace.test.Modern", `lacks 7 files, among them "google/protobuf/`},
+		{"who imports it", alone, "millrace.test.Modern", `(imported by "modern.proto")`},
+		{"files that import each other", cyclic, "M", "cannot be used"},
+		{"no such message", whole, "Modern", "with its package; did you mean millrace.test.Modern?"},
+		{"a mistyped name", whole, "millrace.test.Modren", "; did you mean millrace.test.Modern?"},
+		{"a name far from all", whole, "x", "of them, among them millrace.test."},
 		{"an enum", whole, "millrace.test.Color", "no message"},
 		{"no name", whole, "", "no \"\""},
 		{"a hostile name to look for", whole, "a\x00`'\"\n../b", `"a\x00` + "`" + `'\"\n../b"`},

@@ -159,6 +159,32 @@ func TestMarkedByOption(t *testing.T) {
 			}
 		})
 	}
+	t.Run("SER-57 by a name in a set", func(t *testing.T) {
+		set, err := protorow.ParseSet(setOf(t, md.ParentFile()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		doc, err := set.FieldOption("millrace.test.json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		place, err := set.FieldOption("millrace.test.geography")
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := protorow.Options{JSONOptions: []protoreflect.ExtensionType{doc}, GeographyOptions: []protoreflect.ExtensionType{place}}
+		for kind, md := range map[string]protoreflect.MessageDescriptor{"generated": md, "from a set": fromSet} {
+			if got := schemaOf(t, md, o); got != marked {
+				t.Errorf("%s: schema %s, want %s", kind, got, marked)
+			}
+		}
+		for name, says := range map[string]string{"json": "did you mean millrace.test.json?", "millrace.test.jsno": "did you mean millrace.test.json?",
+			"millrace.test.Marked": "no field option", "": `no field option ""`, "a\x00`\n": "`\\n\""} {
+			if _, err := set.FieldOption(name); err == nil || faultsOf(err) != "C-OPTTYPE" || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "\x00") {
+				t.Errorf("%q: %v, want C-OPTTYPE that says %s", name, err, says)
+			}
+		}
+	})
 	t.Run("SER-53 an option and a path", func(t *testing.T) {
 		o := byName
 		o.GeographyPaths = []string{"doc"}

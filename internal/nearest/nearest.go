@@ -1,11 +1,18 @@
-package job
+// Package nearest finds the known name that a mistyped one most likely meant.
+package nearest
 
-import "strings"
+import (
+	"strings"
+	"unicode/utf8"
+)
 
-// nearest finds the known name that word most likely meant, "" when none is near.
-func nearest(word string, known []string) string {
-	best, bestDistance := "", 1+max(1, len([]rune(word))/3)
+// To is the known name that word most likely meant, "" when none is near.
+func To(word string, known []string) string {
+	best, bestDistance := "", 1+max(1, utf8.RuneCountInString(word)/3)
 	for _, k := range known {
+		if apart := utf8.RuneCountInString(k) - utf8.RuneCountInString(word); max(apart, -apart) >= bestDistance {
+			continue // as many insertions or deletions at least
+		}
 		if d := distance(strings.ToLower(word), strings.ToLower(k)); d < bestDistance {
 			best, bestDistance = k, d
 		}
@@ -38,12 +45,4 @@ func distance(a, b string) int {
 		}
 	}
 	return rows[len(s)][len(t)]
-}
-
-// didYouMean is the end of a message about an unknown word.
-func didYouMean(word string, known []string) string {
-	if n := nearest(word, known); n != "" {
-		return "; did you mean " + n + "?"
-	}
-	return "; expected one of " + strings.Join(known, ", ")
 }
