@@ -1,6 +1,10 @@
 package engine
 
-import "github.com/millrace-dev/millrace/stream"
+import (
+	"sync/atomic"
+
+	"github.com/millrace-dev/millrace/stream"
+)
 
 // The engine's instruments. Every series has the label job. Counters count work done: rows that were read again after a
 // restart are counted again, which the tally of a Result does not do.
@@ -43,7 +47,7 @@ func Instruments() []stream.Instrument {
 type instruments struct {
 	read, written, skipped, deadLettered, bytesRead, bytesWritten stream.Counter
 
-	splitsAssigned, splitsFinished stream.Counter
+	splitsAssigned, splitsFinished *shownCounter
 	lanes, lanesBusy               stream.Gauge
 
 	checkpoints, checkpointsFailed, committables, restarts                         stream.Counter
@@ -57,13 +61,24 @@ func newInstruments(m stream.Meter, job string) *instruments {
 	return &instruments{
 		read: counter(RecordsRead), written: counter(RecordsWritten), skipped: counter(RecordsSkipped),
 		deadLettered: counter(RecordsDeadLettered), bytesRead: counter(BytesRead), bytesWritten: counter(BytesWritten),
-		splitsAssigned: counter(SplitsAssigned), splitsFinished: counter(SplitsFinished),
+		splitsAssigned: &shownCounter{Counter: counter(SplitsAssigned)}, splitsFinished: &shownCounter{Counter: counter(SplitsFinished)},
 		lanes: gauge(Lanes), lanesBusy: gauge(LanesBusy),
 		checkpoints: counter(Checkpoints), checkpointsFailed: counter(CheckpointsFailed),
 		committables: counter(Committables), restarts: counter(Restarts),
 		checkpointID: gauge(CheckpointID), checkpointBytes: gauge(CheckpointBytes), checkpointAlign: gauge(CheckpointAlignMS),
 		checkpointDuration: gauge(CheckpointDurationMS), commitTime: gauge(CommitDurationMS),
 	}
+}
+
+// shownCounter is a counter that a Status shows too.
+type shownCounter struct {
+	stream.Counter
+	n atomic.Int64
+}
+
+func (c *shownCounter) Add(n int64) {
+	c.n.Add(n)
+	c.Counter.Add(n)
 }
 
 // laneCounts feeds the counters from a lane's tally, which only grows.

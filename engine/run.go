@@ -213,7 +213,7 @@ func (r *run) attempts(ctx context.Context) (Outcome, error) {
 		if ctx.Err() != nil {
 			return Failed, context.Cause(ctx)
 		}
-		r.logFailure(err)
+		r.failed(err)
 		if permanent(err) {
 			return Failed, err
 		}
@@ -221,6 +221,7 @@ func (r *run) attempts(ctx context.Context) (Outcome, error) {
 		if !ok {
 			return Failed, r.giveUp(err)
 		}
+		r.log.Warn("attempt failed: starting again", "attempt", budget.spent, "of", r.opts.Restart.Attempts, "backoff", delay, "error", err)
 		if err := r.pause(ctx, delay, err); err != nil {
 			return Failed, err
 		}
@@ -244,13 +245,13 @@ func (r *run) try(ctx context.Context, first bool) (Outcome, error) {
 	return r.attempt(ctx, from)
 }
 
-func (r *run) logFailure(err error) {
-	args := []any{"error", err}
+// failed shows why an attempt failed. The error itself is logged only where it is not returned; the stack of a panic is
+// in no error's text.
+func (r *run) failed(err error) {
 	if p, ok := errors.AsType[*PanicError](err); ok {
-		args = append(args, "stack", string(p.Stack))
+		r.log.Error("panic", "panic", fmt.Sprint(p.Value), "stack", string(p.Stack))
 	}
-	r.log.Error("attempt failed", args...)
-	r.show(func(v *view) { v.lastFailure = err })
+	r.show(func(v *view) { v.lastFailure, v.lastFailureAt = err, time.Now() })
 }
 
 func (r *run) giveUp(err error) error {
@@ -263,7 +264,6 @@ func (r *run) giveUp(err error) error {
 // pause waits for the time of the next attempt. A stop meanwhile ends the run with the error of the last one: there is
 // nothing that could take a final checkpoint.
 func (r *run) pause(ctx context.Context, delay time.Duration, last error) error {
-	r.log.Info("restarting", "delay", delay)
 	r.show(func(v *view) { v.state = Restarting })
 	timer := time.NewTimer(delay)
 	defer timer.Stop()

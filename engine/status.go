@@ -19,10 +19,13 @@ type Status struct {
 	// TotalBytes is how much there is to read, as far as is known; 0 where the source does not say.
 	TotalBytes int64
 
-	Lanes []LaneStatus
+	Lanes  []LaneStatus
+	Splits SplitStatus
 
 	// Checkpoint is the newest one published or restored, its ID 0 as long as there is none.
 	Checkpoint CheckpointStatus
+	// Recent are the newest that this run has published, at most 20, oldest first.
+	Recent []CheckpointStatus
 	// Checkpoints and FailedCheckpoints count those that this run has published and failed to publish.
 	Checkpoints, FailedCheckpoints int
 
@@ -30,7 +33,14 @@ type Status struct {
 	StartedAnew bool  // because the run that the store holds had finished
 	Restarts    int
 	// LastFailure is why the last attempt failed, nil before that.
-	LastFailure error
+	LastFailure   error
+	LastFailureAt time.Time
+}
+
+// SplitStatus counts the splits of a run, over all attempts.
+type SplitStatus struct {
+	Assigned int64 // handed to lanes, those included that came back after a restart
+	Finished int64 // read to their end
 }
 
 // RunState is what a run is at.
@@ -79,5 +89,6 @@ type CheckpointStatus struct {
 	Taken     time.Time
 	Savepoint bool
 	Bytes     int           // size in the store; 0 for a restored one
+	Aligned   time.Duration // from its start until all lanes had flushed and reported; 0 for a restored one
 	Duration  time.Duration // from its start until it was published; 0 for a restored one
 }

@@ -1,9 +1,11 @@
 package engine_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -55,7 +57,12 @@ func TestStatus(t *testing.T) {
 			},
 			Checkpoint:  engine.CheckpointStatus{ID: 1, Taken: begun.Add(20 * time.Millisecond).UTC()},
 			Checkpoints: 1,
+			Splits:      engine.SplitStatus{Assigned: 2},
 		}
+		if len(got.Recent) != 1 || got.Recent[0] != got.Checkpoint {
+			t.Errorf("the newest checkpoint is %+v, and the recent ones are %+v", got.Checkpoint, got.Recent)
+		}
+		got.Recent = nil
 		if got.Checkpoint.Bytes == 0 {
 			t.Errorf("the checkpoint has no size")
 		}
@@ -74,6 +81,9 @@ func TestStatus(t *testing.T) {
 		}
 		r := <-done
 		end := h.Status()
+		if end.Splits != (engine.SplitStatus{Assigned: 2, Finished: 2}) || len(end.Recent) != end.Checkpoints {
+			t.Errorf("after the run: %+v, of %d checkpoints %+v", end.Splits, end.Checkpoints, end.Recent)
+		}
 		if end.State != engine.Ended || end.Tally != r.Tally || end.Lanes != nil || end.Checkpoint.ID != r.Checkpoint || end.Tally.Lost() != 0 {
 			t.Errorf("after the run: %+v", end)
 		}
@@ -96,6 +106,9 @@ func TestStatusWhileRestarting(t *testing.T) {
 		go s.finish()
 		time.Sleep(500 * time.Millisecond)
 		got := h.Status()
+		if got.LastFailureAt.IsZero() {
+			t.Errorf("no time of the failure: %+v", got)
+		}
 		if got.State != engine.Restarting || !errors.Is(got.LastFailure, errFault) || got.Lanes != nil || got.Tally.Lost() != 0 {
 			t.Errorf("while it waits: %+v", got)
 		}
@@ -104,6 +117,42 @@ func TestStatusWhileRestarting(t *testing.T) {
 			t.Errorf("at the end: %+v", got)
 		}
 	})
+}
+
+// An error is logged where it is not returned, and there with the attempt and the wait; the one that is returned is not.
+func TestFailuresAreLoggedOnce(t *testing.T) {
+	for _, restart := range []engine.Restart{{Policy: engine.NoRestart}, {Policy: engine.FixedDelay, Initial: time.Second, Attempts: 2}} {
+		inBubble(t, func(t *testing.T, s *story) {
+			var log bytes.Buffer
+			s.opts.Restart, s.opts.Log = restart, slog.New(slog.NewJSONHandler(&log, nil))
+			s.fn = func(context.Context, *stream.Record[item], func(*stream.Record[item]) error) error { return errFault }
+			if _, err := s.run(t.Context()); !errors.Is(err, errFault) {
+				t.Fatalf("ended with %v", err)
+			}
+			var lines []string
+			for line := range strings.Lines(log.String()) {
+				if strings.Contains(line, errFault.Error()) {
+					lines = append(lines, line)
+				}
+			}
+			if len(lines) != restart.Attempts {
+				t.Fatalf("%d lines with the error, want %d: %s", len(lines), restart.Attempts, &log)
+			}
+			for i, line := range lines {
+				var got struct {
+					Level, Msg, Job string
+					Attempt, Of     int
+					Backoff         time.Duration
+				}
+				if err := json.Unmarshal([]byte(line), &got); err != nil {
+					t.Fatal(err)
+				}
+				if got.Level != "WARN" || got.Job != "numbers" || got.Attempt != i+1 || got.Of != 2 || got.Backoff != time.Second {
+					t.Errorf("logged %s", line)
+				}
+			}
+		})
+	}
 }
 
 func TestProgress(t *testing.T) {

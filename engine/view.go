@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/millrace-dev/millrace/stream"
@@ -18,12 +19,15 @@ type view struct {
 	lastBytes   int64
 	totalBytes  int64
 	checkpoint  CheckpointStatus
+	recent      []CheckpointStatus // replaced as a whole
 	published   int
 	failed      int
 	resumedFrom int64
 	startedAnew bool
 	restarts    int
 	lastFailure error
+
+	lastFailureAt time.Time
 }
 
 // restore shows the state of the checkpoint to go on from; nil is the start.
@@ -71,9 +75,10 @@ func (r *run) restarted(from *Checkpoint) {
 // published shows a checkpoint that has been stored.
 func (r *run) published(p *pending, size int) {
 	c := p.checkpoint
-	s := CheckpointStatus{ID: c.ID, Taken: c.Taken, Savepoint: c.Savepoint, Bytes: size, Duration: time.Since(p.begun)}
+	s := CheckpointStatus{ID: c.ID, Taken: c.Taken, Savepoint: c.Savepoint, Bytes: size, Aligned: p.aligned, Duration: time.Since(p.begun)}
 	r.show(func(v *view) {
 		v.checkpoint = s
+		v.recent = append(slices.Clone(v.recent[max(0, len(v.recent)+1-recentCheckpoints):]), s)
 		v.last, v.lastBytes = c.Tally, c.InputBytes
 		v.published++
 	})
@@ -90,6 +95,9 @@ func (r *run) published(p *pending, size int) {
 		"savepoint", c.Savepoint, "stopped", c.Stopped, "finished", c.Finished)
 }
 
+// recentCheckpoints is how many a Status lists: a screenful, and ten minutes of them at an interval of half a minute.
+const recentCheckpoints = 20
+
 func (r *run) notPublished() {
 	r.ins.checkpointsFailed.Add(1)
 	r.show(func(v *view) { v.failed++ })
@@ -104,6 +112,8 @@ func (r *run) status() Status {
 		Tally: v.last, InputBytes: v.lastBytes, TotalBytes: v.totalBytes,
 		Checkpoint: v.checkpoint, Checkpoints: v.published, FailedCheckpoints: v.failed,
 		ResumedFrom: v.resumedFrom, StartedAnew: v.startedAnew, Restarts: v.restarts, LastFailure: v.lastFailure,
+		LastFailureAt: v.lastFailureAt, Recent: slices.Clone(v.recent),
+		Splits: SplitStatus{Assigned: r.ins.splitsAssigned.n.Load(), Finished: r.ins.splitsFinished.n.Load()},
 	}
 	if v.lanes == nil {
 		return s
