@@ -78,6 +78,18 @@ func (f *failures) reject(ctx context.Context, p *place, r *stream.FailedRecord)
 	return nil
 }
 
+// appendFailed counts an append that failed, whether or not it is mended later.
+func (f *failures) appendFailed(p *place, v *verdict) {
+	f.m.appendError(v.codeName())
+	p.page.failed(v)
+}
+
+// appendedAgain counts an append that was sent again to mend a failed one.
+func (f *failures) appendedAgain(p *place) {
+	f.m.appendRetries.Add(1)
+	p.page.appendRetries.Add(1)
+}
+
 func (f *failures) flush(ctx context.Context) error {
 	if err := f.handler.Flush(ctx); err != nil {
 		return fmt.Errorf("flush the failure handler: %w", err)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/millrace-dev/millrace/bigquery/table"
 )
@@ -18,8 +19,23 @@ type Ledger struct {
 
 // page is one destination's counts.
 type page struct {
-	rows, bytes, deadLettered atomic.Int64
-	created                   atomic.Bool
+	rows, bytes, deadLettered   atomic.Int64
+	appendErrors, appendRetries atomic.Int64
+	created                     atomic.Bool
+	lastError                   atomic.Pointer[Failure]
+}
+
+// Failure is a failed append, of which rows that were refused by their number are one.
+type Failure struct {
+	At   time.Time
+	Code string // canonical name of the status, UNCLASSIFIED without one
+	Text string // what the service or the connection said; never what it said about single rows, which may quote them
+}
+
+// failed notes a failed append.
+func (p *page) failed(v *verdict) {
+	p.appendErrors.Add(1)
+	p.lastError.Store(&Failure{At: time.Now().UTC(), Code: v.codeName(), Text: v.err.Error()})
 }
 
 // Report is what was done to one destination.
@@ -29,6 +45,10 @@ type Report struct {
 	Bytes        int64 // their encoded lengths
 	DeadLettered int64 // taken by the failure handler
 	Created      bool  // the table was made by this sink
+
+	AppendErrors  int64    // appends that failed, those included that were mended
+	AppendRetries int64    // appends sent again to mend them
+	LastError     *Failure // nil without one
 }
 
 func (l *Ledger) page(dst table.Destination) *page {
@@ -51,7 +71,8 @@ func (l *Ledger) Reports() []Report {
 	defer l.mu.Unlock()
 	reports := make([]Report, 0, len(l.pages))
 	for dst, p := range l.pages {
-		reports = append(reports, Report{dst, p.rows.Load(), p.bytes.Load(), p.deadLettered.Load(), p.created.Load()})
+		reports = append(reports, Report{Destination: dst, Rows: p.rows.Load(), Bytes: p.bytes.Load(), DeadLettered: p.deadLettered.Load(),
+			Created: p.created.Load(), AppendErrors: p.appendErrors.Load(), AppendRetries: p.appendRetries.Load(), LastError: p.lastError.Load()})
 	}
 	slices.SortFunc(reports, func(a, b Report) int {
 		return cmp.Compare(a.Destination.String(), b.Destination.String())

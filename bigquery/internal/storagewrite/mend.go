@@ -30,7 +30,7 @@ func (w *Writer) repairBatch(ctx context.Context, e entry) error {
 	}
 	v := e.call.judge()
 	w.flight.remove(e.call)
-	w.m.appendError(v.codeName())
+	w.appendFailed(&e.target.place, v)
 	r := w.newRepair()
 	r.failed(e.batch, v)
 	err := w.drive(ctx, e.target, r)
@@ -44,6 +44,9 @@ func (w *Writer) newRepair() *repair {
 
 // drive does what a repair asks for until it is done. An error leaves batches in nobody's hands, so it ends the writer.
 func (w *Writer) drive(ctx context.Context, t *Target, r *repair) error {
+	if r.step != stepFail && r.verdict != nil {
+		w.cfg.Log.InfoContext(ctx, r.op+" failed: repairing", append(t.about(r.verdict), "attempt", r.attempt, "of", r.schedule.Attempts)...)
+	}
 	for r.step != stepDone {
 		if r.step == stepFail {
 			return w.latch(w.terminal(t, r))
@@ -105,7 +108,7 @@ func (w *Writer) collect(ctx context.Context, t *Target, r *repair) error {
 		w.acked(e)
 		return nil
 	}
-	w.m.appendError(v.codeName())
+	w.appendFailed(&t.place, v)
 	r.sibling(e.batch, v)
 	return nil
 }
@@ -148,7 +151,7 @@ func (r *refusal) Error() string { return r.reason }
 func (r *refusal) Unwrap() error { return r.cause }
 
 func (w *Writer) createTable(ctx context.Context, t *Target, r *repair) error {
-	w.cfg.Log.InfoContext(ctx, "table may not exist: creating it", "destination", t.name, "cause", r.verdict.err)
+	w.cfg.Log.InfoContext(ctx, "table may not exist: creating it", t.about(r.verdict)...)
 	created, err := w.tables.add(ctx, t.dst)
 	if ctx.Err() != nil || errors.As(err, new(configuration)) {
 		return err
@@ -190,7 +193,7 @@ func (w *Writer) appendAgain(ctx context.Context, t *Target, b *batch) (*verdict
 		}
 		v = classifyError(err)
 	} else {
-		w.m.appendRetries.Add(1)
+		w.appendedAgain(&t.place)
 		if err := wait(ctx, c); err != nil {
 			return nil, err
 		}
@@ -200,15 +203,15 @@ func (w *Writer) appendAgain(ctx context.Context, t *Target, b *batch) (*verdict
 		w.acked(entry{t, b, c})
 		return nil, nil
 	}
-	w.m.appendError(v.codeName())
+	w.appendFailed(&t.place, v)
 	return v, nil
 }
 
 // pause waits between two rounds.
 func (w *Writer) pause(ctx context.Context, t *Target, r *repair) error {
 	delay := w.cfg.Pacer.Delay(r.schedule, r.attempt)
-	w.cfg.Log.InfoContext(ctx, r.op+" failed: trying again", "destination", t.name, "attempt", r.attempt,
-		"of", r.schedule.Attempts, "backoff", delay, "code", r.verdict.codeName(), "cause", r.verdict.err)
+	w.cfg.Log.InfoContext(ctx, r.op+" failed: trying again", append(t.about(r.verdict), "attempt", r.attempt,
+		"of", r.schedule.Attempts, "backoff", delay)...)
 	if err := w.cfg.Pacer.Pause(ctx, delay, "append to "+t.name+" again"); err != nil {
 		return err
 	}

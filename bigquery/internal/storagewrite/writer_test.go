@@ -625,8 +625,13 @@ func TestRefusedRows(t *testing.T) {
 		if got := b.w.Tally(); got != (stream.Tally{Written: 2, DeadLettered: 1, Bytes: 4}) {
 			t.Errorf("tally %+v", got)
 		}
-		want := []Report{{Destination: tableT, Rows: 2, Bytes: 4, DeadLettered: 1}}
-		if d := cmp.Diff(want, b.ledger.Reports()); d != "" {
+		reports := b.ledger.Reports()
+		if last := reports[0].LastError; last == nil || last.Code != "INVALID_ARGUMENT" || !strings.Contains(last.Text, "rows were refused") {
+			t.Errorf("last error %+v", last)
+		}
+		reports[0].LastError = nil
+		want := []Report{{Destination: tableT, Rows: 2, Bytes: 4, DeadLettered: 1, AppendErrors: 1, AppendRetries: 1}}
+		if d := cmp.Diff(want, reports); d != "" {
 			t.Error(d)
 		}
 	})
