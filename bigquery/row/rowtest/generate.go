@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+	"slices"
+	"strconv"
+	"strings"
 
 	"google.golang.org/protobuf/encoding/protowire"
 	"pgregory.net/rapid"
@@ -31,12 +34,10 @@ func fields(t *rapid.T, types []table.Type, depth int) []table.Field {
 		f := &out[i]
 		f.Name = fmt.Sprintf("c%d%s", i, rapid.StringMatching(`[A-Za-z_]{0,2}`).Draw(t, "name"))
 		f.Mode = rapid.SampledFrom([]table.Mode{table.Nullable, table.Required, table.Repeated}).Draw(t, "mode")
-		f.Type = rapid.SampledFrom(types).Draw(t, "type")
+		f.Type = anyType(t, types, depth)
 		switch f.Type {
 		case table.Struct:
-			if f.Type = table.Int64; depth > 0 {
-				f.Type, f.Fields = table.Struct, fields(t, types, depth-1)
-			}
+			f.Fields = fields(t, types, depth-1)
 		case table.Range:
 			f.Range = rapid.SampledFrom([]table.Type{table.Date, table.DateTime, table.Timestamp}).Draw(t, "element")
 		case table.Numeric, table.BigNumeric:
@@ -48,6 +49,15 @@ func fields(t *rapid.T, types []table.Type, depth int) []table.Field {
 		}
 	}
 	return out
+}
+
+// anyType draws a type. STRUCT comes often, so that schemas are deep now and then.
+func anyType(t *rapid.T, types []table.Type, depth int) table.Type {
+	scalars := slices.DeleteFunc(slices.Clone(types), func(t table.Type) bool { return t == table.Struct })
+	if depth > 0 && len(scalars) < len(types) && rapid.IntRange(0, 3).Draw(t, "struct") == 3 {
+		return table.Struct
+	}
+	return rapid.SampledFrom(scalars).Draw(t, "type")
 }
 
 // Rows draws the values of a row, often from the ends of their range.
@@ -92,15 +102,52 @@ func anyValue(t *rapid.T, f *table.Field) row.Value {
 	case table.Bytes:
 		return row.Value{Bytes: rapid.SliceOfN(rapid.Byte(), 0, 40).Draw(t, "bytes")}
 	case table.JSON:
-		return Text(rapid.SampledFrom([]string{"null", "1", `"x"`, `{"a":[1,true,null]}`, `[]`}).Draw(t, "json"))
+		return Text(anyJSON(t, 2))
 	case table.Geography:
 		return Text(rapid.SampledFrom([]string{"POINT(1 2)", "LINESTRING(0 0, 1 1)", "POINT(-122.35 47.62)"}).Draw(t, "geography"))
 	case table.Interval:
 		return anyInterval(t)
-	case table.Struct, table.Range:
-		return row.Value{List: anyValues(t, row.Members(f))}
+	case table.Struct:
+		return row.Value{List: anyValues(t, f.Fields)}
+	case table.Range:
+		return anyRange(t, f)
 	}
 	return Text(rapid.StringN(0, 30, 90).Draw(t, "text"))
+}
+
+// anyJSON draws a JSON text in the form that BigQuery keeps: without space, members in the order of their names.
+func anyJSON(t *rapid.T, depth int) string {
+	kind := rapid.IntRange(0, 6).Draw(t, "json")
+	switch {
+	case kind < 2 && depth > 0:
+		var parts []string
+		for i := range rapid.IntRange(0, 3).Draw(t, "members") {
+			part := anyJSON(t, depth-1)
+			if kind == 1 {
+				part = fmt.Sprintf(`"%c%s":%s`, 'a'+i, rapid.StringMatching(`[a-zé€😀 /]{0,3}`).Draw(t, "key"), part)
+			}
+			parts = append(parts, part)
+		}
+		return string("[{"[kind]) + strings.Join(parts, ",") + string("]}"[kind])
+	case kind < 5:
+		return strconv.FormatInt(between(t, math.MinInt64, math.MaxInt64), 10)
+	case kind == 5:
+		return `"` + rapid.StringMatching(`[ -!#-\[\]-~é€😀]{0,8}`).Draw(t, "string") + `"`
+	}
+	return rapid.SampledFrom([]string{"null", "true", "false", "1.5", "-0.25"}).Draw(t, "word")
+}
+
+// anyRange draws a RANGE that begins before it ends.
+func anyRange(t *rapid.T, f *table.Field) row.Value {
+	v := anyValues(t, row.Members(f))
+	start, end := &v[0], &v[1]
+	if !start.Null && !end.Null && start.Int > end.Int {
+		*start, *end = *end, *start
+	}
+	if !start.Null && !end.Null && start.Int == end.Int {
+		*end = Null
+	}
+	return row.Value{List: v}
 }
 
 // between draws a number, each end as often as everything in between.
