@@ -71,10 +71,14 @@ func (d *deriver) field(f *arrow.Field, path string) table.Field {
 		return table.Field{Type: table.String}
 	}
 	if elem, ok := element(t); ok {
-		inner, _ := storage(&elem)
+		inner, own := storage(&elem)
 		if _, nested := element(values(inner)); nested {
 			d.fault(row.KindArray, path, "a list of lists has no column: BigQuery has no arrays of arrays")
 			return table.Field{Type: table.String, Mode: table.Repeated}
+		}
+		if own == "" && extension != "" {
+			// A session of the Storage Read API says at the list what its elements are.
+			elem.Metadata = arrow.NewMetadata([]string{extensionName}, []string{extension})
 		}
 		out := d.field(&elem, path)
 		out.Mode = table.Repeated
@@ -105,12 +109,15 @@ func (d *deriver) field(f *arrow.Field, path string) table.Field {
 	return table.Field{Type: typ}
 }
 
+// extensionName is the key of a field's metadata that names its extension type (Arrow columnar format, "Extension Types").
+const extensionName = "ARROW:extension:name"
+
 // storage is the type that a column's values lie in memory as, and the name of its extension type, "" for none.
 func storage(f *arrow.Field) (t arrow.DataType, extension string) {
 	if e, ok := f.Type.(arrow.ExtensionType); ok {
 		return e.StorageType(), e.ExtensionName()
 	}
-	name, _ := f.Metadata.GetValue("ARROW:extension:name")
+	name, _ := f.Metadata.GetValue(extensionName)
 	return f.Type, name
 }
 

@@ -29,8 +29,9 @@ func TestReadArrow(t *testing.T) {
 	connection := bigquery.Connection{GRPCEndpoint: local.GRPC(), RESTEndpoint: local.REST()}
 	schema := &table.Schema{Fields: []table.Field{{Name: "i", Type: table.Int64, Mode: table.Required}, {Name: "s", Type: table.String},
 		{Name: "n", Type: table.Numeric}, {Name: "dt", Type: table.DateTime}, {Name: "j", Type: table.JSON}, {Name: "l", Type: table.Date, Mode: table.Repeated},
+		{Name: "js", Type: table.JSON, Mode: table.Repeated},
 		{Name: "st", Type: table.Struct, Fields: []table.Field{{Name: "x", Type: table.Bytes}, {Name: "r", Type: table.Range, Range: table.Date}}}}}
-	write(t, connection, schema, `{"i": 1, "s": "é", "n": "-1.25", "dt": "2026-07-26T01:02:03.5", "j": {"a": [1]}, "l": ["2026-07-26"], "st": {"x": "AQI=", "r": {"start": "2026-07-26"}}}`,
+	write(t, connection, schema, `{"i": 1, "s": "é", "n": "-1.25", "dt": "2026-07-26T01:02:03.5", "j": {"a": [1]}, "l": ["2026-07-26"], "js": [{"k": 1}, 2], "st": {"x": "AQI=", "r": {"start": "2026-07-26"}}}`,
 		`{"i": 2}`, `{"i": 3, "s": ""}`)
 	avro, err := bigquery.NewSource[string](bigquery.FromTable(read), jsonrow.NewDeserializer(func(doc []byte) string { return string(doc) }, jsonrow.WriteOptions{}), bigquery.SourceOptions{Connection: connection})
 	if err != nil {

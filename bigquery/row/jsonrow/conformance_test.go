@@ -112,9 +112,9 @@ func TestDocuments(t *testing.T) {
 		{name: "cut in an escape", fields: col(table.String), doc: `{"c":"abc\`, kind: row.KindJSON, path: "c"},
 		{name: "cut after a key", fields: col(table.String), doc: `{"c"`, kind: row.KindJSON},
 		{name: "cut after a colon", fields: col(table.String), doc: `{"c":`, kind: row.KindJSON, path: "c"},
-		{name: "cut after a value", fields: col(table.String), doc: `{"c":"a"`, kind: row.KindJSON},
+		{name: "cut after a value", fields: col(table.String), doc: `{"c":"a"`, kind: row.KindJSON, path: "c"},
 		{name: "trailing comma", fields: col(table.String), doc: `{"c":"a",}`, kind: row.KindJSON},
-		{name: "no comma", fields: nameAndNumber, doc: `{"name":"a" "n":1}`, kind: row.KindJSON},
+		{name: "no comma", fields: nameAndNumber, doc: `{"name":"a" "n":1}`, kind: row.KindJSON, path: "name"},
 		{name: "no colon", fields: col(table.String), doc: `{"c" "a"}`, kind: row.KindJSON},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.run(t, Fixed(&table.Schema{Fields: c.fields})) })
@@ -305,7 +305,7 @@ func TestScalars(t *testing.T) {
 		{name: "SER-121 null element", fields: listOf(table.String), doc: `{"c":["a",null]}`, kind: row.KindNullElem, path: "c[1]"},
 		{name: "null element of numbers", fields: listOf(table.Int64), doc: `{"c":[null]}`, kind: row.KindNullElem, path: "c[0]"},
 		{name: "list, trailing comma", fields: listOf(table.Int64), doc: `{"c":[1,]}`, kind: row.KindJSON, path: "c[1]"},
-		{name: "leading zero", fields: col(table.Int64), doc: `{"c":01}`, kind: row.KindJSON},
+		{name: "leading zero", fields: col(table.Int64), doc: `{"c":01}`, kind: row.KindJSON, path: "c"},
 		{name: "element of another type", fields: listOf(table.Int64), doc: `{"c":[1,"x"]}`, kind: row.KindType, path: "c[1]"},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.run(t, Fixed(&table.Schema{Fields: c.fields})) })

@@ -26,7 +26,7 @@ type WriteOptions struct {
 // INT64, FLOAT64, NUMERIC and BIGNUMERIC are numbers, in full; NaN and the infinities, which JSON lacks, the strings "NaN",
 // "Infinity" and "-Infinity". BYTES are base64; DATE, TIME, DATETIME and TIMESTAMP the strings of RFC 3339, TIMESTAMP in UTC
 // with Z; INTERVAL and GEOGRAPHY strings; JSON is its value; RANGE an object of start and end, null where unbounded. A
-// Serializer with JSONColumns Values takes all of it back.
+// Serializer with JSONColumns Values takes all of it back, but for the null of a JSON column, which is NULL to it.
 type Writer struct {
 	options WriteOptions
 	plan    atomic.Pointer[writePlan] // of the schema seen last

@@ -3,9 +3,7 @@ package jsonrow
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"math"
-	"math/big"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -16,83 +14,13 @@ import (
 	"github.com/millrace-dev/millrace/bigquery/table"
 )
 
-// valuesOf draws a row of a schema.
-func valuesOf(fields []table.Field) *rapid.Generator[[]row.Value] {
-	return rapid.Custom(func(t *rapid.T) []row.Value {
-		values := make([]row.Value, len(fields))
-		for i := range fields {
-			f := &fields[i]
-			switch {
-			case f.Mode == table.Repeated:
-				for range rapid.IntRange(0, 3).Draw(t, "elements") {
-					values[i].List = append(values[i].List, valueOf(f).Draw(t, f.Name))
-				}
-			case f.Mode == table.Required || rapid.IntRange(0, 3).Draw(t, "set") > 0:
-				values[i] = valueOf(f).Draw(t, f.Name)
-			default:
-				values[i].Null = true
-			}
-		}
-		return values
-	})
-}
-
-func valueOf(f *table.Field) *rapid.Generator[row.Value] {
-	number := func(low, high int64) func(t *rapid.T) row.Value {
-		return func(t *rapid.T) row.Value { return row.Value{Int: rapid.Int64Range(low, high).Draw(t, "int")} }
-	}
-	switch f.Type {
-	case table.Bool:
-		return rapid.Custom(number(0, 1))
-	case table.Int64:
-		return rapid.Custom(number(math.MinInt64, math.MaxInt64))
-	case table.Date:
-		return rapid.Custom(number(row.MinDays, row.MaxDays))
-	case table.Time:
-		return rapid.Custom(number(0, 86_400_000_000-1))
-	case table.DateTime, table.Timestamp:
-		return rapid.Custom(number(row.MinMicros, row.MaxMicros))
-	case table.Float64:
-		return rapid.Map(rapid.OneOf(rapid.Float64(), rapid.SampledFrom([]float64{0, math.Copysign(0, -1), math.Inf(1), math.Inf(-1), math.NaN(), 5e-324, 1e21, 1e-7, 0.1})), rowtest.Float)
-	case table.Numeric, table.BigNumeric:
-		return rapid.Custom(func(t *rapid.T) row.Value { return decimalValueOf(t, f) })
-	case table.JSON:
-		return rapid.Map(rapid.SampledFrom([]string{`{"a":[1,"x",null]}`, `"text"`, `1.50`, `true`, `[]`, `"\u0041"`}), rowtest.Text)
-	case table.Interval:
-		return rapid.Custom(func(t *rapid.T) row.Value {
-			return rowtest.List(number(-120_000, 120_000)(t), number(-3_660_000, 3_660_000)(t), number(-1e15, 1e15)(t))
-		})
-	case table.Struct, table.Range:
-		return rapid.Map(valuesOf(row.Members(f)), func(v []row.Value) row.Value { return row.Value{List: v} })
-	case table.Bytes:
-		return rapid.Map(rapid.SliceOfN(rapid.Byte(), 0, 5), func(b []byte) row.Value { return row.Value{Bytes: b} })
-	}
-	return rapid.Map(rapid.OneOf(rapid.String(), rapid.Just("\x00\x1f\"\\/\u2028<é😀")), rowtest.Text)
-}
-
-func decimalValueOf(t *rapid.T, f *table.Field) row.Value {
-	digits, scale := 38, 9
-	if f.Type == table.BigNumeric {
-		digits, scale = 76, 38
-	}
-	if f.Precision > 0 {
-		digits, scale = int(f.Precision), int(f.Scale)
-	}
-	text := rapid.StringMatching(fmt.Sprintf(`-?[0-9]{1,%d}`, digits)).Draw(t, "digits")
-	n, _ := new(big.Int).SetString(text, 10)
-	v, err := row.DecimalOf(f).FromBig(n, scale)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return row.Value{Bytes: v.AppendBigEndian(nil), Int: int64(row.DecimalOf(f).Scale())}
-}
-
 func TestRoundTrip(t *testing.T) {
 	s, d := fuzzPair(t, Options{JSONColumns: Values})
 	for name, o := range map[string]WriteOptions{"plain": {}, "nulls": {Nulls: true}, "no empty lists": {OmitEmptyLists: true}} {
 		w := NewWriter(o)
 		rapid.Check(t, func(t *rapid.T) {
-			values := valuesOf(allTypes.Fields).Draw(t, "values")
+			values := rowtest.Rows(allTypes).Draw(t, "values")
+			nullText(allTypes.Fields, values)
 			values[0] = rowtest.Text("so that no document is {}")
 			doc, err := w.AppendJSON([]byte("before"), &row.Row{Schema: allTypes, Values: values})
 			if err != nil {
@@ -109,35 +37,11 @@ func TestRoundTrip(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
-			if diff := cmp.Diff(forJSON(allTypes.Fields, values), forJSON(allTypes.Fields, back.Values)); diff != "" {
-				t.Fatalf("%s: %s (-written +read):\n%s", name, doc, diff)
+			if diff := rowtest.Diff(allTypes, values, back.Values); diff != "" {
+				t.Fatalf("%s: %s: %s", name, doc, diff)
 			}
 		})
 	}
-}
-
-// forJSON makes the values equal that JSON cannot tell apart: the many NaNs.
-func forJSON(fields []table.Field, in []row.Value) []row.Value {
-	out := plainValues(in)
-	for i := range fields {
-		f := fields[i]
-		v := &out[i]
-		if f.Mode == table.Repeated {
-			f.Mode = table.Nullable
-			for j := range v.List {
-				v.List[j] = forJSON([]table.Field{f}, v.List[j:j+1])[0]
-			}
-			continue
-		}
-		switch {
-		case v.Null:
-		case f.Type == table.Float64 && math.IsNaN(math.Float64frombits(uint64(v.Int))):
-			v.Int = int64(math.Float64bits(math.NaN()))
-		case f.Type == table.Struct:
-			v.List = forJSON(f.Fields, v.List)
-		}
-	}
-	return out
 }
 
 func TestAppendJSON(t *testing.T) {

@@ -210,6 +210,7 @@ func (p *parser) members(o *object, base, depth int) bool {
 			p.pos++
 			return true
 		default:
+			p.frames[top].column = i // the fault is next to this value, or within it
 			return p.unexpected("a comma or }")
 		}
 	}

@@ -137,7 +137,7 @@ func TestErrorOffsets(t *testing.T) {
 		{`{"i":1,  "x":{}}`, "R-UNKNOWN: field x: the table has no column for this key (at byte 9 of the record)"},
 		{`{"i":1,"i":2}`, "R-DUPKEY: field i: the key is given twice, ignoring case where columns do (at byte 7 of the record)"},
 		{`{"i":1}{"i":2}`, "R-MULTI: something follows the JSON object: expected exactly one in a record (at byte 7 of the record)"},
-		{`{"i":1`, "R-JSON: the JSON is cut: it ends where a comma or } is expected (at byte 6 of the record)"},
+		{`{"i":1`, "R-JSON: field i: the JSON is cut: it ends where a comma or } is expected (at byte 6 of the record)"},
 		{`17`, "R-JSON: the document is a number, expected a JSON object (at byte 0 of the record)"},
 		{"{\"s\":\"ab\xffcd\"}", "R-TEXT: field s: the text is not valid UTF-8 (at byte 8 of the record)"},
 		{`{"st":{"s":"x","in":[{"j":[]},{"j":[1,null]}]}}`, "R-NULLELEM: field st.in[1].j[1]: null within an array: a REPEATED column holds none (at byte 38 of the record)"},

@@ -427,9 +427,13 @@ var slowSeeds = []string{
 	`{"s":"a","S":"b"}`, `{"unknown":{"a":[]}}`, `{}`, `{"s":1} x`, "{\"s\":\"\xff\"}", `{"s":"\ud800"}`, `[{}]`, `{"i":9223372036854775808}`, `{"st":{}}`,
 }
 
-func compareWithSlow(t *testing.T, s *Serializer[[]byte], d *row.Decoder, o Options, doc []byte) {
+func compareWithSlow(t fataler, s *Serializer[[]byte], d *row.Decoder, o Options, doc []byte) {
 	t.Helper()
-	want, wantErr := slowRow(allTypes.Fields, o, doc)
+	schema, err := s.Schema(table.Destination{})
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	want, wantErr := slowRow(schema.Fields, o, doc)
 	data, err := s.AppendRow(nil, table.Destination{}, doc)
 	if (err == nil) != (wantErr == nil) {
 		t.Fatalf("%q: error %v, the slow version says %v", doc, err, wantErr)

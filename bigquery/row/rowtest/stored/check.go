@@ -44,7 +44,7 @@ func Check[T any](ctx context.Context, l *Local, rows row.Serializer[T], want []
 
 // Holds reads a table in Avro and in Arrow, and says where its rows are not those that are wanted.
 func (l *Local) Holds(ctx context.Context, dst table.Destination, s *table.Schema, want [][]row.Value) error {
-	got, err := Read(ctx, l, dst, Keep{})
+	got, err := Read(ctx, l, dst, typed{s})
 	if err == nil {
 		err = compare(s, want, got)
 	}
@@ -54,11 +54,40 @@ func (l *Local) Holds(ctx context.Context, dst table.Destination, s *table.Schem
 	if !inArrow(s.Fields, want) {
 		return nil
 	}
-	if got, err = ReadArrow(ctx, l, dst, Keep{}); err == nil {
+	if got, err = ReadArrow(ctx, l, dst, typed{s}); err == nil {
 		err = compare(s, want, got)
 	}
 	if err != nil {
 		return fmt.Errorf("read in Arrow: %w", err)
+	}
+	return nil
+}
+
+// typed is Keep of rows whose columns have the types of a schema's.
+type typed struct{ schema *table.Schema }
+
+func (k typed) Deserialize(r *row.Row, emit func([]row.Value) error) error {
+	if err := sameTypes(k.schema.Fields, r.Schema.Fields, ""); err != nil {
+		return err
+	}
+	return Keep{}.Deserialize(r, emit)
+}
+
+func sameTypes(want, got []table.Field, parent string) error {
+	if len(want) != len(got) {
+		return fmt.Errorf("%d columns at %q, want %d", len(got), parent, len(want))
+	}
+	for i := range want {
+		w, g := &want[i], &got[i]
+		path := table.Join(parent, w.Name)
+		// A BIGNUMERIC whose digits a NUMERIC has is told as one.
+		same := w.Type == g.Type || w.Type == table.BigNumeric && g.Type == table.Numeric
+		if !same || w.Mode != g.Mode || w.Range != g.Range || table.FoldName(w.Name) != table.FoldName(g.Name) {
+			return fmt.Errorf("column %q is read as %v %v, want %v %v at %s", g.Name, g.Mode, g.Type, w.Mode, w.Type, path)
+		}
+		if err := sameTypes(w.Fields, g.Fields, path); err != nil {
+			return err
+		}
 	}
 	return nil
 }
