@@ -39,6 +39,11 @@ var (
 	ErrAbsent = tableadmin.ErrAbsent
 	// ErrSchemaMismatch: rows have columns that the table lacks.
 	ErrSchemaMismatch = storagewrite.ErrSchemaMismatch
+	// ErrUpdateRaceLost: others changed a table at the same moment, each of the five times that its schema was to be changed.
+	// What no table can be changed into is table.ErrUnion.
+	ErrUpdateRaceLost = tableadmin.ErrUpdateRaceLost
+	// ErrNotChangeable: the schema of a view, an external table or a snapshot cannot be changed.
+	ErrNotChangeable = tableadmin.ErrNotChangeable
 	// ErrNoProgress: the service refused rows that the request does not have.
 	ErrNoProgress = storagewrite.ErrNoProgress
 	// ErrCredentials: the key file of a sink or a source could not be used. It says no more on purpose.

@@ -64,10 +64,16 @@ type Create struct {
 	Datasets bool
 }
 
-// SchemaUpdate says which changes a sink may make to tables that exist.
+// SchemaUpdate says which changes a sink may make to tables that exist. The zero value makes none.
+//
+// A table is changed when its serializer's schema has changed, before the first row under it is sent, and when BigQuery
+// refuses rows because they have more columns. It gets the columns that it lacks at the end, NULLABLE even where the schema
+// says REQUIRED; nothing is ever taken from it. New columns take BigQuery about half a minute to know everywhere, now and
+// then much longer: rows are appended again for about a quarter of an hour, during which a checkpoint waits. It needs the
+// permissions bigquery.tables.get and bigquery.tables.update.
 type SchemaUpdate struct {
-	AllowNewFields       bool // add columns that rows have and the table lacks
-	AllowFieldRelaxation bool // make REQUIRED columns NULLABLE where rows ask for it
+	AllowNewFields       bool // add columns, and members of STRUCTs, that rows have and the table lacks
+	AllowFieldRelaxation bool // make REQUIRED columns NULLABLE that the serializer's schema does not have as REQUIRED
 }
 
 // DefaultStreamOptions are the knobs of the default-stream writer. The defaults are meant to be left alone.
@@ -133,9 +139,6 @@ func (o SinkOptions) resolve() (sinkConfig, error) {
 	if o.Method != MethodDefault {
 		faults = append(faults, fmt.Errorf("Method is %d: expected MethodDefault, the only method there is so far", o.Method))
 	}
-	if o.SchemaUpdate != (SchemaUpdate{}) {
-		faults = append(faults, errors.New("SchemaUpdate cannot be used yet: add columns with ALTER TABLE instead"))
-	}
 	if o.Location != strings.TrimSpace(o.Location) {
 		faults = append(faults, fmt.Errorf("Location must be a place such as EU: %q", o.Location))
 	}
@@ -149,6 +152,8 @@ func (o SinkOptions) resolve() (sinkConfig, error) {
 			Location:              o.Location,
 			Options:               d,
 			Create:                o.Create.resolve(),
+			Update:                table.UnionOptions(o.SchemaUpdate),
+			SchemaWait:            retry.SchemaWait,
 			Failures:              o.Failures,
 			PerDestinationMetrics: o.PerDestinationMetrics,
 			KeepOriginals:         o.Failures != stream.FailJob() && o.Failures != stream.LogAndDrop(),

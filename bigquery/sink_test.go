@@ -242,7 +242,6 @@ func TestSinkOptions(t *testing.T) {
 	t.Parallel()
 	for want, o := range map[string]SinkOptions{
 		"Method is 7":          {Method: 7},
-		"SchemaUpdate":         {SchemaUpdate: SchemaUpdate{AllowNewFields: true}},
 		"Location must be":     {Location: " EU"},
 		"Create.Disposition":   {Create: Create{Disposition: 9}},
 		"not both":             {Create: Create{Options: table.CreateOptions{Description: "x"}, PerDestination: func(table.Destination) table.CreateOptions { return table.CreateOptions{} }}},

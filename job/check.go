@@ -228,6 +228,9 @@ func (c checker) bigquery(b *BigQuery) {
 			c.fault(key+"schema.rest", "%v", err)
 		}
 	}
+	if b.Schema.Table && b.SchemaUpdate != (SchemaUpdate{}) {
+		c.fault(key+"schemaUpdate", "changes nothing while the columns are those of the table, as schema.table says: leave one out")
+	}
 	c.create(key+"create", &b.Create)
 	c.failures(key+"failures", b.Failures)
 	c.options(key, b)

@@ -51,6 +51,7 @@ type BigQuery struct {
 	Table         string `need:"true"` // project.dataset.table with {placeholders}
 	Schema        Schema `need:"true"`
 	Create        Create
+	SchemaUpdate  SchemaUpdate
 	Failures      Failures
 	Location      string
 	DefaultStream DefaultStream
@@ -83,6 +84,12 @@ type Create struct {
 	Description string
 	Labels      map[string]string
 	Datasets    bool // make datasets too
+}
+
+// SchemaUpdate says which changes are made to tables that are there.
+type SchemaUpdate struct {
+	AllowNewFields       bool // add columns that rows have and the table lacks
+	AllowFieldRelaxation bool // make REQUIRED columns NULLABLE where the rows' schema has them so
 }
 
 // Partition is a table's partitioning.

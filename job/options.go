@@ -18,6 +18,7 @@ func (b *BigQuery) sinkOptions() bigquery.SinkOptions {
 				Labels:      b.Create.Labels,
 			},
 		},
+		SchemaUpdate: bigquery.SchemaUpdate(b.SchemaUpdate),
 		DefaultStream: bigquery.DefaultStreamOptions{
 			MaxAppendBytes:         int(b.DefaultStream.MaxAppendBytes),
 			MaxBufferedBytes:       int(b.DefaultStream.MaxBufferedBytes),

@@ -74,6 +74,7 @@ type writeFlags struct {
 	cluster                      []string
 	sample                       int
 	ignoreUnknown, never, print  bool
+	update                       job.SchemaUpdate
 	connection                   job.Connection
 }
 
@@ -97,6 +98,8 @@ func (w *writeFlags) add(cmd *cobra.Command) {
 	fs.StringVar(&w.partition, "partition", "", "how a new table is partitioned: hour, day, month or year, and `UNIT:FIELD` to partition by a column")
 	fs.StringSliceVar(&w.cluster, "cluster", nil, "columns that a new table is clustered by")
 	fs.BoolVar(&w.never, "no-create", false, "do not create tables")
+	fs.BoolVar(&w.update.AllowNewFields, "allow-new-fields", false, "add columns that the schema has to a table that exists and lacks them")
+	fs.BoolVar(&w.update.AllowFieldRelaxation, "allow-field-relaxation", false, "make REQUIRED columns of a table that exists NULLABLE where the schema has them so")
 	fs.BoolVar(&w.print, "print-job", false, "print the job file that does the same, and do nothing")
 	fs.StringVar(&w.connection.RESTEndpoint, "rest-endpoint", "", "`host:port` of an emulator's REST API")
 	fs.StringVar(&w.connection.GRPCEndpoint, "grpc-endpoint", "", "`host:port` of an emulator's Storage API")
@@ -132,6 +135,7 @@ func (w *writeFlags) file(table string, paths []string) *job.File {
 		b.Create.Disposition = "never"
 	}
 	b.Create.Cluster = w.cluster
+	b.SchemaUpdate = w.update
 	in := &job.Files{Paths: paths, Format: w.format}
 	csv := w.csv
 	if csv.Delimiter == `\t` {
@@ -161,6 +165,7 @@ var flagOf = []struct{ key, flag string }{
 	{"sink.bigquery.schema", "--schema"},
 	{"sink.bigquery.create.partition", "--partition"},
 	{"sink.bigquery.create.cluster", "--cluster"},
+	{"sink.bigquery.schemaUpdate", "--allow-new-fields, --allow-field-relaxation"},
 	{"sink.bigquery.failures", "--dead-letters"},
 	{"sink.bigquery.connection", "--rest-endpoint, --grpc-endpoint, --key-file"},
 	{"source.files.paths", "FILE"},

@@ -16,8 +16,11 @@ type call struct {
 	stream string
 	offset int64 // noOffset on default streams
 
+	updates bool         // tables are changed for rows that have more columns
+	news    *atomic.Bool // raised when the answer tells that the table has another schema now, nil where nobody cares
+
 	resends   stream.Counter // counts what the connection layer sends again
-	attention *atomic.Bool   // raised when the call has failed
+	attention *atomic.Bool   // raised when the call has failed, or has news
 	load      *atomic.Int64  // bytes of the lane's unanswered appends
 
 	// done is closed when answer and err are final. A nil err with an answer that holds no error is success.
@@ -42,8 +45,12 @@ func (c *call) finish(answer *storagepb.AppendRowsResponse, err error) {
 	if ok {
 		c.batch.rows.free()
 	}
+	news := c.news != nil && answer.GetUpdatedSchema() != nil
+	if news {
+		c.news.Store(true)
+	}
 	close(c.done)
-	if !ok {
+	if !ok || news {
 		// Only now: a writer that lowers the flag before it looks for finished calls would otherwise miss this one.
 		c.attention.Store(true)
 	}

@@ -119,8 +119,9 @@ func storageCode(s *status.Status) storagepb.StorageError_StorageErrorCode {
 	return storagepb.StorageError_STORAGE_ERROR_CODE_UNSPECIFIED
 }
 
-// classifyAnswer judges an answer that arrived; nil is success.
-func classifyAnswer(a *storagepb.AppendRowsResponse) *verdict {
+// classifyAnswer judges an answer that arrived; nil is success. updates says whether tables are changed for rows that have
+// more columns: then nothing is wrong with such rows.
+func classifyAnswer(a *storagepb.AppendRowsResponse, updates bool) *verdict {
 	if a.GetError() == nil && len(a.GetRowErrors()) == 0 {
 		return nil
 	}
@@ -138,7 +139,8 @@ func classifyAnswer(a *storagepb.AppendRowsResponse) *verdict {
 	v.kind = kindOf(v.code, v.storage)
 	// A failed append has written nothing. On an outage, rows that an answer lists may be good ones: they are sent again.
 	// What is wrong with the stream outranks what is wrong with rows.
-	if rows := a.GetRowErrors(); len(rows) > 0 && v.kind != KindTransient && v.kind != KindStaleStream && v.kind != KindOffset {
+	widen := updates && v.kind == KindSchemaMismatch
+	if rows := a.GetRowErrors(); len(rows) > 0 && !widen && v.kind != KindTransient && v.kind != KindStaleStream && v.kind != KindOffset {
 		v.kind = KindRows
 		v.rows = make(map[int]string, len(rows))
 		for _, r := range rows {
@@ -153,5 +155,5 @@ func (c *call) judge() *verdict {
 	if c.err != nil {
 		return classifyError(c.err)
 	}
-	return classifyAnswer(c.answer)
+	return classifyAnswer(c.answer, c.updates)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"cloud.google.com/go/bigquery/storage/apiv1/storagepb"
@@ -96,7 +97,7 @@ func answer(s *status.Status, rows ...int64) *storagepb.AppendRowsResponse {
 
 func TestClassifyAnswers(t *testing.T) {
 	t.Parallel()
-	if v := classifyAnswer(&storagepb.AppendRowsResponse{UpdatedSchema: &storagepb.TableSchema{}}); v != nil {
+	if v := classifyAnswer(&storagepb.AppendRowsResponse{UpdatedSchema: &storagepb.TableSchema{}}, true); v != nil {
 		t.Errorf("success is %+v", v)
 	}
 	odd := func(code int32) *storagepb.AppendRowsResponse {
@@ -109,21 +110,23 @@ func TestClassifyAnswers(t *testing.T) {
 		code   string
 		rows   []int
 	}{
-		"rows":                          {answer(status.New(codes.InvalidArgument, ""), 2, 0), KindRows, "INVALID_ARGUMENT", []int{0, 2}},
-		"SW-48_rows without an error":   {answer(nil, 1), KindRows, "INVALID_ARGUMENT", []int{1}},
-		"SW-45_rows on an outage":       {answer(status.New(codes.Unavailable, ""), 0), KindTransient, "UNAVAILABLE", nil},
-		"SW-46_rows without a right":    {answer(status.New(codes.PermissionDenied, ""), 0), KindRows, "PERMISSION_DENIED", []int{0}},
-		"rows on a finalized stream":    {answer(detailed(codes.InvalidArgument, storagepb.StorageError_STREAM_FINALIZED), 0), KindStaleStream, "INVALID_ARGUMENT", nil},
-		"rows at a taken offset":        {answer(detailed(codes.AlreadyExists, storagepb.StorageError_OFFSET_ALREADY_EXISTS), 0), KindOffset, "ALREADY_EXISTS", nil},
-		"SW-51_mismatch with rows":      {answer(detailed(codes.InvalidArgument, storagepb.StorageError_SCHEMA_MISMATCH_EXTRA_FIELDS), 0), KindRows, "INVALID_ARGUMENT", []int{0}},
-		"mismatch":                      {answer(detailed(codes.InvalidArgument, storagepb.StorageError_SCHEMA_MISMATCH_EXTRA_FIELDS)), KindSchemaMismatch, "INVALID_ARGUMENT", nil},
-		"denied":                        {answer(status.New(codes.PermissionDenied, "")), KindMissingTable, "PERMISSION_DENIED", nil},
-		"SW-52_error with code 0":       {odd(0), KindTerminal, Unclassified, nil},
-		"SW-52_error with code 99":      {odd(99), KindTerminal, Unclassified, nil},
-		"SW-52_error with a code of -1": {odd(-1), KindTerminal, Unclassified, nil},
+		"rows":                                 {answer(status.New(codes.InvalidArgument, ""), 2, 0), KindRows, "INVALID_ARGUMENT", []int{0, 2}},
+		"SW-48_rows without an error":          {answer(nil, 1), KindRows, "INVALID_ARGUMENT", []int{1}},
+		"SW-45_rows on an outage":              {answer(status.New(codes.Unavailable, ""), 0), KindTransient, "UNAVAILABLE", nil},
+		"SW-46_rows without a right":           {answer(status.New(codes.PermissionDenied, ""), 0), KindRows, "PERMISSION_DENIED", []int{0}},
+		"rows on a finalized stream":           {answer(detailed(codes.InvalidArgument, storagepb.StorageError_STREAM_FINALIZED), 0), KindStaleStream, "INVALID_ARGUMENT", nil},
+		"rows at a taken offset":               {answer(detailed(codes.AlreadyExists, storagepb.StorageError_OFFSET_ALREADY_EXISTS), 0), KindOffset, "ALREADY_EXISTS", nil},
+		"SW-51_mismatch with rows":             {answer(detailed(codes.InvalidArgument, storagepb.StorageError_SCHEMA_MISMATCH_EXTRA_FIELDS), 0), KindRows, "INVALID_ARGUMENT", []int{0}},
+		"SW-51_mismatch with rows, updates on": {answer(detailed(codes.InvalidArgument, storagepb.StorageError_SCHEMA_MISMATCH_EXTRA_FIELDS), 0), KindSchemaMismatch, "INVALID_ARGUMENT", nil},
+		"rows, updates on":                     {answer(nil, 1), KindRows, "INVALID_ARGUMENT", []int{1}},
+		"mismatch":                             {answer(detailed(codes.InvalidArgument, storagepb.StorageError_SCHEMA_MISMATCH_EXTRA_FIELDS)), KindSchemaMismatch, "INVALID_ARGUMENT", nil},
+		"denied":                               {answer(status.New(codes.PermissionDenied, "")), KindMissingTable, "PERMISSION_DENIED", nil},
+		"SW-52_error with code 0":              {odd(0), KindTerminal, Unclassified, nil},
+		"SW-52_error with code 99":             {odd(99), KindTerminal, Unclassified, nil},
+		"SW-52_error with a code of -1":        {odd(-1), KindTerminal, Unclassified, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			v := classifyAnswer(c.answer)
+			v := classifyAnswer(c.answer, strings.HasSuffix(name, "updates on"))
 			if v.kind != c.kind || v.codeName() != c.code {
 				t.Errorf("got %s %s, want %s %s", v.kind, v.codeName(), c.kind, c.code)
 			}
@@ -164,7 +167,7 @@ func TestPermanent(t *testing.T) {
 	for want, errs := range map[bool][]*AppendError{
 		true: {{Verdict: KindSchemaMismatch, Code: "INVALID_ARGUMENT"}, {Verdict: KindTerminal, Code: "INVALID_ARGUMENT"},
 			{Verdict: KindTerminal, Code: "UNIMPLEMENTED"}},
-		false: {{Verdict: KindTransient, Code: "UNAVAILABLE"}, {Verdict: KindMissingTable, Code: "PERMISSION_DENIED"},
+		false: {{Verdict: KindSchemaMismatch, Code: "INVALID_ARGUMENT", passing: true}, {Verdict: KindTransient, Code: "UNAVAILABLE"}, {Verdict: KindMissingTable, Code: "PERMISSION_DENIED"},
 			{Verdict: KindTerminal, Code: Unclassified}, {Verdict: KindTerminal, Code: "UNAUTHENTICATED"}, {Verdict: KindDeadHandle, Code: Unclassified}},
 	} {
 		for _, e := range errs {

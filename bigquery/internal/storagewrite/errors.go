@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/millrace-dev/millrace/bigquery/internal/tableadmin"
 	"github.com/millrace-dev/millrace/bigquery/table"
+	"github.com/millrace-dev/millrace/internal/retry"
 )
 
 var (
@@ -33,6 +35,8 @@ type AppendError struct {
 	Hint        string // what to do about it, "" where the cause says it all
 
 	tableCreated bool
+	reconciled   bool // the table was changed for the rows, or needed no change
+	passing      bool // with KindSchemaMismatch: the table may take the rows later
 	err          error
 }
 
@@ -49,6 +53,9 @@ func (e *AppendError) Error() string {
 	if e.tableCreated {
 		b.WriteString(", table creation was attempted")
 	}
+	if e.reconciled {
+		b.WriteString(", table schema was reconciled")
+	}
 	if e.Attempts > 0 {
 		fmt.Fprintf(&b, ", attempts=%d", e.Attempts)
 	}
@@ -62,10 +69,38 @@ func (e *AppendError) Error() string {
 func (e *AppendError) Unwrap() error { return e.err }
 
 // Permanent reports that the same rows would be refused the same way: trying again would only write those before them once
-// more. Other failures may pass with what causes them, a permission or a table that is yet to come.
+// more. Other failures may pass with what causes them, a permission, a table or a column that is yet to come.
 func (e *AppendError) Permanent() bool {
-	return e.Verdict == KindSchemaMismatch || e.Verdict == KindTerminal && (e.Code == codeInvalid || e.Code == codeUnimplemented)
+	if e.Verdict == KindSchemaMismatch {
+		return !e.passing
+	}
+	return e.Verdict == KindTerminal && (e.Code == codeInvalid || e.Code == codeUnimplemented)
 }
+
+// lasting says whether changing a table would fail the same way again.
+func lasting(err error) bool {
+	return errors.Is(err, table.ErrUnion) || errors.Is(err, tableadmin.ErrNotChangeable)
+}
+
+// mismatchHint says what to do about rows with more columns than the table; err is what became of changing it where that
+// is allowed.
+func mismatchHint(err error, updates bool) string {
+	const allow = "SchemaUpdate.AllowNewFields (schemaUpdate.allowNewFields in a job file)"
+	switch {
+	case !updates:
+		return "add the columns to the table (ALTER TABLE … ADD COLUMN), write rows without them, or let the sink add them with " + allow
+	case errors.Is(err, table.ErrUnion):
+		return "columns are added with " + allow + "; everything else about the table is yours to change"
+	case errors.Is(err, retry.ErrBudgetSpent):
+		return "the table has the columns, and the write service has not heard of them yet: run the job again later"
+	}
+	return ""
+}
+
+const (
+	missingHint = "create it, or let the sink do so with Create.Disposition CreateIfNeeded"
+	deniedHint  = "the table may not exist, or the credentials may not write to it (bigquery.tables.updateData)"
+)
 
 const codeInvalid, codeUnimplemented = "INVALID_ARGUMENT", "UNIMPLEMENTED"
 

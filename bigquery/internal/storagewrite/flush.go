@@ -11,6 +11,9 @@ func (w *Writer) Flush(ctx context.Context, final bool) error {
 	if w.latched != nil {
 		return w.latched
 	}
+	if err := w.heed(ctx); err != nil {
+		return err
+	}
 	if err := w.sendPending(ctx); err != nil {
 		return err
 	}

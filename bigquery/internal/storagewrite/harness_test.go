@@ -221,7 +221,7 @@ var errHandler = errors.New("handler says no")
 func (h *handler) Flush(context.Context) error { h.events = append(h.events, "flush"); return h.flush }
 func (h *handler) Close() error                { h.events = append(h.events, "close"); return h.closing }
 
-// counts is a Meter that shows its series under the short names that test tables use: S, B, E, K, R, T, X[CODE], and by
+// counts is a Meter that shows its series under the short names that test tables use: S, B, E, K, R, T, U, X[CODE], and by
 // destination.
 type counts struct {
 	mu     sync.Mutex // guards series
@@ -229,7 +229,7 @@ type counts struct {
 }
 
 var shortKeys = map[string]string{recordsSent.Name: "S", bytesSent.Name: "B", sendErrors.Name: "E", recordsSkipped.Name: "K",
-	appendRetries.Name: "R", streamResends.Name: "resends", appendErrors.Name: "X", tablesCreated.Name: "T",
+	appendRetries.Name: "R", streamResends.Name: "resends", appendErrors.Name: "X", tablesCreated.Name: "T", schemaReconciliations.Name: "U",
 	inFlightBatches.Name: "inFlight", openDestinations.Name: "open"}
 
 type series struct {
@@ -303,10 +303,11 @@ func newBench(t *testing.T, f *far, change func(*Config)) *bench {
 	cfg := Config{
 		Options: Options{MaxAppendBytes: 512 << 10, MaxBufferedBytes: 64 << 20, IdleTimeout: time.Hour,
 			Recovery: retry.Schedule{Initial: time.Second, Max: time.Second, Attempts: 3}},
-		Rows:     b.rows,
-		Create:   Create{Options: func(table.Destination) (table.CreateOptions, error) { return table.CreateOptions{}, nil }},
-		Failures: b.handler,
-		Ledger:   b.ledger,
+		SchemaWait: retry.Schedule{Initial: time.Minute, Max: time.Minute, Attempts: 3},
+		Rows:       b.rows,
+		Create:     Create{Options: func(table.Destination) (table.CreateOptions, error) { return table.CreateOptions{}, nil }},
+		Failures:   b.handler,
+		Ledger:     b.ledger,
 		Pacer: retry.Pacer{Rand: func() float64 { return 0.5 }, Sleep: func(ctx context.Context, d time.Duration) error {
 			b.sleeps = append(b.sleeps, d)
 			return ctx.Err()

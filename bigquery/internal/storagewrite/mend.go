@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 
+	"github.com/millrace-dev/millrace/bigquery/internal/tableadmin"
 	"github.com/millrace-dev/millrace/internal/gcp"
 	"github.com/millrace-dev/millrace/stream"
 )
@@ -39,7 +40,8 @@ func (w *Writer) repairBatch(ctx context.Context, e entry) error {
 }
 
 func (w *Writer) newRepair() *repair {
-	return &repair{createIfNeeded: !w.cfg.Create.Never, schedule: w.cfg.Options.Recovery}
+	return &repair{may: allowed{!w.cfg.Create.Never, w.tables.updates()}, schedule: w.cfg.Options.Recovery,
+		recovery: w.cfg.Options.Recovery, schemaWait: w.cfg.SchemaWait}
 }
 
 // drive does what a repair asks for until it is done. An error leaves batches in nobody's hands, so it ends the writer.
@@ -74,6 +76,13 @@ func (w *Writer) do(ctx context.Context, t *Target, r *repair) error {
 		return err
 	case stepCreate:
 		return w.createTable(ctx, t, r)
+	case stepReconcile:
+		o, err := w.reconcileTable(ctx, t)
+		if ctx.Err() != nil || errors.As(err, new(configuration)) {
+			return err
+		}
+		r.reconciled(o, err)
+		return nil
 	case stepRebuild:
 		v, err := w.rebuild(ctx, t)
 		if err == nil {
@@ -166,6 +175,20 @@ func (w *Writer) createTable(ctx context.Context, t *Target, r *repair) error {
 	return nil
 }
 
+// reconcileTable changes a table to take the rows that there are now, and counts that.
+func (w *Writer) reconcileTable(ctx context.Context, t *Target) (tableadmin.Outcome, error) {
+	o, err := w.tables.reconcile(ctx, t.dst)
+	switch {
+	case err != nil:
+	case o == tableadmin.Updated:
+		w.m.schemaReconciliations.Add(1)
+	case o == tableadmin.Created:
+		w.m.tablesCreated.Add(1)
+		t.page.created.Store(true)
+	}
+	return o, err
+}
+
 // rebuild gives the target a new handle. The error is one that no repair can help.
 func (w *Writer) rebuild(ctx context.Context, t *Target) (*verdict, error) {
 	h, err := w.remote.open(ctx, t.dst)
@@ -186,6 +209,7 @@ func (w *Writer) rebuild(ctx context.Context, t *Target) (*verdict, error) {
 // appendAgain appends a batch and waits for the answer.
 func (w *Writer) appendAgain(ctx context.Context, t *Target, b *batch) (*verdict, error) {
 	c := w.newCall(b)
+	c.news = &t.news
 	var v *verdict
 	if err := t.handle.append(ctx, c); err != nil {
 		if ctx.Err() != nil {
@@ -223,16 +247,17 @@ func (w *Writer) pause(ctx context.Context, t *Target, r *repair) error {
 func (w *Writer) terminal(t *Target, r *repair) error {
 	v := r.verdict
 	e := &AppendError{Op: r.op, Destination: t.dst, Stream: streamName(t.dst), Offset: noOffset, Attempts: r.attempt,
-		Code: v.codeName(), Verdict: v.kind, tableCreated: r.tableCreated, err: r.err}
+		Code: v.codeName(), Verdict: v.kind, tableCreated: r.tableCreated, reconciled: r.schemaUpdated, err: r.err}
 	switch {
 	case v.kind == KindSchemaMismatch:
 		e.err = fmt.Errorf("%w: %w", ErrSchemaMismatch, r.err)
-		e.Hint = "add the columns to the table (ALTER TABLE … ADD COLUMN), or write rows without them"
+		e.Hint = mismatchHint(r.err, r.may.update)
+		e.passing = r.schemaUpdated || r.unchanged != nil && !lasting(r.unchanged)
 	case w.cfg.Create.Never && v.code == codes.NotFound && v.missing():
 		e.err = fmt.Errorf("%w: %w", ErrTableMissing, r.err)
-		e.Hint = "create it, or let the sink do so with Create.Disposition CreateIfNeeded"
+		e.Hint = missingHint
 	case v.code == codes.PermissionDenied && v.missing():
-		e.Hint = "the table may not exist, or the credentials may not write to it (bigquery.tables.updateData)"
+		e.Hint = deniedHint
 	}
 	return e
 }

@@ -24,6 +24,8 @@ var (
 		Help: "Failed appends, by the canonical name of their status code, UNCLASSIFIED without one (label code)."}
 	tablesCreated = stream.Instrument{Name: "millrace.bigquery.sink.tables_created", Unit: "1",
 		Help: "Creations of tables that this writer asked for and that left the table there, whoever made it."}
+	schemaReconciliations = stream.Instrument{Name: "millrace.bigquery.sink.schema_reconciliations", Unit: "1",
+		Help: "Changes of tables that this writer made for rows with more columns."}
 	inFlightBatches = stream.Instrument{Name: "millrace.bigquery.sink.in_flight_batches", Unit: "1",
 		Help: "Batches that are unanswered or wait for repair."}
 	openDestinations = stream.Instrument{Name: "millrace.bigquery.sink.open_destinations", Unit: "1",
@@ -32,7 +34,7 @@ var (
 
 // Instruments lists them all.
 var Instruments = []stream.Instrument{recordsSent, bytesSent, sendErrors, recordsSkipped, appendRetries, streamResends,
-	appendErrors, tablesCreated, inFlightBatches, openDestinations}
+	appendErrors, tablesCreated, schemaReconciliations, inFlightBatches, openDestinations}
 
 // meters are the series of one writer.
 type meters struct {
@@ -41,6 +43,7 @@ type meters struct {
 
 	recordsSent, bytesSent, sendErrors, recordsSkipped stream.Counter
 	appendRetries, streamResends, tablesCreated        stream.Counter
+	schemaReconciliations                              stream.Counter
 	inFlightBatches, openDestinations                  stream.Gauge
 	appendErrors                                       map[string]stream.Counter // by code, as they come up
 }
@@ -48,18 +51,19 @@ type meters struct {
 func newMeters(m stream.Meter, job string, lane int) *meters {
 	labels := []stream.Label{{Key: "job", Value: job}, {Key: "lane", Value: strconv.Itoa(lane)}, {Key: "write_method", Value: "default"}}
 	return &meters{
-		meter:            m,
-		labels:           labels,
-		recordsSent:      m.Counter(recordsSent, labels...),
-		bytesSent:        m.Counter(bytesSent, labels...),
-		sendErrors:       m.Counter(sendErrors, labels...),
-		recordsSkipped:   m.Counter(recordsSkipped, labels...),
-		appendRetries:    m.Counter(appendRetries, labels...),
-		streamResends:    m.Counter(streamResends, labels...),
-		tablesCreated:    m.Counter(tablesCreated, labels...),
-		inFlightBatches:  m.Gauge(inFlightBatches, labels...),
-		openDestinations: m.Gauge(openDestinations, labels...),
-		appendErrors:     map[string]stream.Counter{},
+		meter:                 m,
+		labels:                labels,
+		recordsSent:           m.Counter(recordsSent, labels...),
+		bytesSent:             m.Counter(bytesSent, labels...),
+		sendErrors:            m.Counter(sendErrors, labels...),
+		recordsSkipped:        m.Counter(recordsSkipped, labels...),
+		appendRetries:         m.Counter(appendRetries, labels...),
+		streamResends:         m.Counter(streamResends, labels...),
+		tablesCreated:         m.Counter(tablesCreated, labels...),
+		schemaReconciliations: m.Counter(schemaReconciliations, labels...),
+		inFlightBatches:       m.Gauge(inFlightBatches, labels...),
+		openDestinations:      m.Gauge(openDestinations, labels...),
+		appendErrors:          map[string]stream.Counter{},
 	}
 }
 

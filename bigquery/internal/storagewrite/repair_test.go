@@ -3,18 +3,22 @@ package storagewrite
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/millrace-dev/millrace/bigquery/internal/tableadmin"
 	"github.com/millrace-dev/millrace/internal/retry"
 )
 
 // A repair is driven by a script: what is in flight, and how openings, appends and creations answer, the last answer for
-// ever. Answers are "ok", a status code, "rows N…" (the rows refused), "dead", "closed" or "plain" (an error without a status).
+// ever. Answers are "ok", a status code, "rows N…" (the rows refused), "MM" (rows have more columns than the table), "dead",
+// "closed" or "plain" (an error without a status). Reconciliations answer "updated", "unchanged", "created" or a status code.
 type script struct {
 	begin    string   // answer that began it
 	open     bool     // it began with a failed opening
@@ -22,8 +26,10 @@ type script struct {
 	rebuilds []string
 	appends  []string
 	creates  []string
-	never    bool // CreateNever
-	rows     int  // of the failed batch, 1 when 0
+	changes  []string // of the table; nil forbids them
+	never    bool     // CreateNever
+	budgets  [2]int   // rounds of recovery and of schema wait, 3 each when 0
+	rows     int      // of the failed batch, 1 when 0
 }
 
 func scripted(s string) *verdict {
@@ -35,6 +41,8 @@ func scripted(s string) *verdict {
 		return classifyError(ErrResponseTimeout)
 	case "closed":
 		return classifyError(closedBy(ErrResponseTimeout))
+	case "MM":
+		return classifyAnswer(answer(mismatch), true)
 	case "plain":
 		return classifyError(errors.New("plain"))
 	case "rows":
@@ -44,7 +52,7 @@ func scripted(s string) *verdict {
 			fmt.Sscan(f, &n)
 			rows = append(rows, n)
 		}
-		return classifyAnswer(answer(nil, rows...))
+		return classifyAnswer(answer(nil, rows...), false)
 	}
 	var c codes.Code
 	if err := c.UnmarshalJSON([]byte(`"` + word + `"`)); err != nil {
@@ -75,7 +83,12 @@ func (s script) run() (*repair, []string) {
 		}
 		return b
 	}
-	r := &repair{createIfNeeded: !s.never, schedule: retry.Schedule{Attempts: 3}}
+	if s.budgets == [2]int{} {
+		s.budgets = [2]int{3, 3}
+	}
+	recovery := retry.Schedule{Initial: time.Second, Attempts: s.budgets[0]}
+	r := &repair{may: allowed{create: !s.never, update: s.changes != nil}, schedule: recovery, recovery: recovery,
+		schemaWait: retry.Schedule{Initial: time.Minute, Attempts: s.budgets[1]}}
 	if s.open {
 		r.unopened(scripted(s.begin))
 	} else {
@@ -114,6 +127,15 @@ func (s script) run() (*repair, []string) {
 			} else {
 				r.created(nil)
 			}
+		case stepReconcile:
+			a := pop(&s.changes)
+			say("reconcile %s", a)
+			switch i := slices.Index([]string{"unchanged", "updated", "created"}, a); {
+			case i >= 0:
+				r.reconciled(tableadmin.Outcome(i), nil)
+			default:
+				r.reconciled(tableadmin.Unchanged, scripted(a).err)
+			}
 		case stepRebuild:
 			a := "ok"
 			if len(s.rebuilds) > 0 {
@@ -126,7 +148,11 @@ func (s script) run() (*repair, []string) {
 			say("append %s %s", name(r.batches[0]), a)
 			r.appended(scripted(a))
 		case stepWait:
-			say("wait")
+			word := "wait"
+			if r.schedule.Initial == time.Minute {
+				word = "wait long"
+			}
+			say("%s", word)
 			r.waited()
 		case stepDone:
 			say("done")
@@ -195,6 +221,43 @@ func TestRepair(t *testing.T) {
 			"sibling NOT_FOUND; create ok; open ok; append a0×1 ok; append b0×2 ok; done"},
 		"refused while masked for good": {script{begin: "UNAVAILABLE", never: true, appends: []string{"PERMISSION_DENIED"}},
 			"open ok; append a0×1 PERMISSION_DENIED; fail attempts=1 op=re-append"},
+		"SW-80_mismatch, updates off": {script{begin: "MM"}, "fail attempts=0 op=append"},
+		"SW-70_widened": {script{begin: "MM", changes: []string{"updated"}, appends: []string{"ok"}},
+			"reconcile updated; open ok; append a0×1 ok; done"},
+		"SW-71_wide enough already": {script{begin: "MM", changes: []string{"unchanged"}, appends: []string{"MM", "ok"}},
+			"reconcile unchanged; open ok; append a0×1 MM; wait long; open ok; append a0×1 ok; done"},
+		"SW-74_mismatch always": {script{begin: "MM", changes: []string{"updated"}, appends: []string{"MM"}},
+			"reconcile updated; open ok; append a0×1 MM; wait long; open ok; append a0×1 MM; wait long; open ok; append a0×1 MM; fail attempts=3 op=re-append"},
+		"SW-73_SW-77_SW-84_cannot be changed": {script{begin: "MM", changes: []string{"FAILED_PRECONDITION"}},
+			"reconcile FAILED_PRECONDITION; fail attempts=0 op=append"},
+		"SW-75_absent when looked at, then masked": {script{begin: "MM", changes: []string{"created"}, appends: []string{"PERMISSION_DENIED", "ok"}},
+			"reconcile created; open ok; append a0×1 PERMISSION_DENIED; wait; open ok; append a0×1 ok; done"},
+		"SW-85_long budget is kept": {script{begin: "MM", changes: []string{"updated"}, budgets: [2]int{3, 10},
+			appends: []string{"UNAVAILABLE", "UNAVAILABLE", "UNAVAILABLE", "UNAVAILABLE", "ok"}},
+			"reconcile updated; open ok; append a0×1 UNAVAILABLE; wait long; open ok; append a0×1 UNAVAILABLE; wait long; open ok; append a0×1 UNAVAILABLE; " +
+				"wait long; open ok; append a0×1 UNAVAILABLE; wait long; open ok; append a0×1 ok; done"},
+		"SW-65_masked for good after a change": {script{begin: "MM", changes: []string{"updated"}, creates: []string{"ok"}, budgets: [2]int{2, 20},
+			appends: []string{"PERMISSION_DENIED"}},
+			"reconcile updated; open ok; append a0×1 PERMISSION_DENIED; create ok; open ok; append a0×1 PERMISSION_DENIED; fail attempts=2 op=re-append"},
+		"SW-66_down and up": {script{begin: "MM", changes: []string{"updated"}, creates: []string{"ok"}, budgets: [2]int{2, 20},
+			appends: []string{"PERMISSION_DENIED", "MM", "MM", "MM", "ok"}},
+			"reconcile updated; open ok; append a0×1 PERMISSION_DENIED; create ok; open ok; append a0×1 MM; wait long; open ok; append a0×1 MM; " +
+				"wait long; open ok; append a0×1 MM; wait long; open ok; append a0×1 ok; done"},
+		"SW-67_masked when opening": {script{begin: "MM", changes: []string{"updated"}, creates: []string{"ok"}, budgets: [2]int{2, 20},
+			rebuilds: []string{"PERMISSION_DENIED"}},
+			"reconcile updated; open PERMISSION_DENIED; create ok; open PERMISSION_DENIED; fail attempts=2 op=open write stream"},
+		"mismatch after a failure in passing": {script{begin: "UNAVAILABLE", changes: []string{"updated"}, appends: []string{"MM", "MM", "ok"}},
+			"open ok; append a0×1 MM; reconcile updated; wait long; open ok; append a0×1 MM; wait long; open ok; append a0×1 ok; done"},
+		"mismatch in the last round of recovery": {script{begin: "UNAVAILABLE", changes: []string{"updated"}, budgets: [2]int{1, 2}, appends: []string{"MM", "ok"}},
+			"open ok; append a0×1 MM; reconcile updated; wait long; open ok; append a0×1 ok; done"},
+		"a round cannot change the table": {script{begin: "UNAVAILABLE", changes: []string{"FAILED_PRECONDITION"}, appends: []string{"MM"}},
+			"open ok; append a0×1 MM; reconcile FAILED_PRECONDITION; fail attempts=1 op=re-append"},
+		"siblings are in before the table is changed": {script{begin: "MM", siblings: []string{"MM", "rows 0", "ok"}, changes: []string{"updated"}, appends: []string{"ok"}},
+			"sibling MM; sibling rows 0; route 1 of c0×2; sibling ok; reconcile updated; open ok; append a0×1 ok; append b0×2 ok; append c1×1 ok; done"},
+		"a table goes away while it is waited for": {script{begin: "MM", changes: []string{"updated"}, creates: []string{"ok"}, never: true, appends: []string{"MM", "NOT_FOUND"}},
+			"reconcile updated; open ok; append a0×1 MM; wait long; open ok; append a0×1 NOT_FOUND; fail attempts=2 op=re-append"},
+		"bad rows while waiting": {script{begin: "MM", rows: 2, changes: []string{"updated"}, appends: []string{"rows 0", "MM", "ok"}},
+			"reconcile updated; open ok; append a0×2 rows 0; route 1 of a0×2; append a1×1 MM; wait long; open ok; append a1×1 ok; done"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, steps := c.run()

@@ -61,7 +61,7 @@ func (t *tables) reconcile(ctx context.Context, dst table.Destination) (tableadm
 	case ctx.Err() != nil:
 		return tableadmin.Unchanged, context.Cause(ctx)
 	case err != nil:
-		return tableadmin.Unchanged, err
+		return outcome, err
 	}
 	t.log.InfoContext(ctx, "table reconciled with the schema of rows", "destination", dst.String(), "outcome", outcome.String())
 	return outcome, nil

@@ -1,6 +1,9 @@
 package storagewrite
 
-import "time"
+import (
+	"sync/atomic"
+	"time"
+)
 
 // Target is one destination as one writer sees it.
 type Target struct {
@@ -14,6 +17,8 @@ type Target struct {
 	start      int    // where the row begun last starts in it
 	guess      int    // bytes that its length will take, by the one before
 	usualBytes int    // size of the batches before, the largest of late
+
+	news atomic.Bool // set by connections: the table has another schema than the handle was opened under
 
 	touched    bool // written to since the last flush
 	lastAccess time.Time

@@ -25,6 +25,7 @@ type Config struct {
 	Rows       Schemas
 	Create     Create
 	Update     table.UnionOptions // how far tables that exist may be changed
+	SchemaWait retry.Schedule     // for rows whose columns the write service has not heard of yet
 	Failures   stream.FailurePolicy
 	Ledger     *Ledger
 	Pacer      retry.Pacer
@@ -70,7 +71,7 @@ type Writer struct {
 	closed  bool
 
 	// Written by connections.
-	attention atomic.Bool  // an append has failed
+	attention atomic.Bool  // an append has failed, or its answer has news
 	load      atomic.Int64 // bytes of unanswered appends
 }
 
@@ -115,7 +116,7 @@ func (w *Writer) mend(ctx context.Context) error {
 		e, failed := w.flight.sweep(w.acked)
 		w.m.inFlightBatches.Set(int64(len(w.flight.entries)))
 		if !failed {
-			return nil
+			return w.heed(ctx)
 		}
 		if err := w.repairBatch(ctx, e); err != nil {
 			return err
@@ -238,6 +239,7 @@ func (w *Writer) roll(ctx context.Context, t *Target, row []byte, changed bool) 
 	t.pending = w.newBatch(t)
 	t.start = 0
 	buf := append(beginRow(t.pending.rows.data, t.guess), row...)
+	foreign := t.schema.foreign
 	if changed {
 		if err := w.describe(t); err != nil {
 			return nil, w.latch(err)
@@ -246,15 +248,20 @@ func (w *Writer) roll(ctx context.Context, t *Target, row []byte, changed bool) 
 	}
 	if full.count == 0 {
 		full.rows.free()
+	} else if err := w.send(ctx, t, full); err != nil {
+		return nil, err
+	}
+	if !changed || foreign {
 		return buf, nil
 	}
-	return buf, w.send(ctx, t, full)
+	return buf, w.refresh(ctx, t)
 }
 
 // send hands a batch to the target's handle.
 func (w *Writer) send(ctx context.Context, t *Target, b *batch) error {
 	w.pending -= b.size()
 	c := w.newCall(b)
+	c.news = &t.news
 	if err := t.handle.append(ctx, c); err != nil {
 		// The batch is in nobody's hands now: going on would lose it.
 		return w.latch(fmt.Errorf("append to %s: %w", t.name, err))
@@ -273,7 +280,7 @@ func (w *Writer) send(ctx context.Context, t *Target, b *batch) error {
 }
 
 func (w *Writer) newCall(b *batch) *call {
-	return &call{batch: b, size: b.size(), offset: noOffset, resends: w.m.streamResends, attention: &w.attention,
+	return &call{batch: b, size: b.size(), offset: noOffset, updates: w.tables.updates(), resends: w.m.streamResends, attention: &w.attention,
 		load: &w.load, done: make(chan struct{})}
 }
 
