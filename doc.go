@@ -5,7 +5,8 @@
 //   - bigquery: the connector: NewSink and NewSource. Its leaves bigquery/table and bigquery/row hold names, schemas
 //     and the row encodings.
 //   - localbq: a local BigQuery to develop and test against; localbq/duckdb is its query engine.
-//   - files: records from files, and dead letters into them.
+//   - files: records from files.
+//   - deadletter: what a dead letter is; its queues are packages below, deadletter/filequeue is files.
 //   - job: job files: parse, check, assemble, run.
 //   - cmd/millrace: the command.
 package millrace

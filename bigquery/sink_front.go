@@ -76,7 +76,7 @@ func skipped(err error) bool { return errors.Is(err, row.ErrSkip) || errors.Is(e
 
 // failed describes a record that is wrong by itself.
 func (f *front[T]) failed(r *stream.Record[T], err error) *stream.FailedRecord {
-	return &stream.FailedRecord{Reason: err.Error(), Err: err, Original: f.originalOf(r), At: r.At.Location()}
+	return &stream.FailedRecord{Reason: err.Error(), Err: err, Original: f.originalOf(r), At: r.At.Location(), Split: r.At.Split}
 }
 
 func (f *front[T]) originalOf(r *stream.Record[T]) []byte {

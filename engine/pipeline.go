@@ -173,6 +173,7 @@ func (p *pipeline[In, Out]) refuse(ctx context.Context, r *stream.Record[In], ca
 		Reason:      cause.Error(),
 		Err:         cause.Err,
 		At:          locate(r.At),
+		Split:       r.At.Split,
 	}
 	if o, ok := any(r.Value).(stream.Original); ok {
 		f.Original = o.OriginalBytes()

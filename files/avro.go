@@ -37,7 +37,7 @@ func (o *openPart) openAvroPart(stdin *standardInput, position int64, limit int)
 	if err != nil {
 		return err
 	}
-	o.place = avroLocator{name}
+	o.place = &avroLocator{name: name}
 	a, err := o.openAvroAt(in, position, limit)
 	if err != nil {
 		if o.raw.err == nil {
@@ -50,6 +50,9 @@ func (o *openPart) openAvroPart(stdin *standardInput, position int64, limit int)
 		o.closers = append(o.closers, a.ahead)
 	}
 	o.avro = a
+	if l, ok := o.place.(*avroLocator); ok {
+		l.schema = a.blocks.Text
+	}
 	return nil
 }
 
@@ -233,13 +236,13 @@ func (o *openPart) avroError(err error) error {
 }
 
 // avroLocator names the file and the number of the record in its range.
-type avroLocator struct{ name string }
+type avroLocator struct{ name, schema string }
 
-func (l avroLocator) Locate(p stream.Position) stream.Location {
-	return stream.Location{Name: l.name, Row: p.Row}
+func (l *avroLocator) Locate(p stream.Position) stream.Location {
+	return stream.Location{Name: l.name, Row: p.Row, Context: l.schema}
 }
 
-func (avroLocator) close() {}
+func (*avroLocator) close() {}
 
 // AvroSchema is the schema of the first file's records, as JSON. Of standard input it is what the header says that head begins
 // with.

@@ -4,10 +4,18 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/millrace-dev/millrace/stream"
 )
 
 // ErrTooLong is found in the Err of a record that is longer than Options.MaxRecordBytes.
-var ErrTooLong = errors.New("record is too long")
+// It is a stream.ErrCut.
+var ErrTooLong error = tooLongError{}
+
+type tooLongError struct{}
+
+func (tooLongError) Error() string        { return "record is too long" }
+func (tooLongError) Is(target error) bool { return target == stream.ErrCut }
 
 // tooLongKept is how much of a record that is too long is kept to recognise it by.
 const tooLongKept = 4 << 10

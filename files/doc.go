@@ -1,6 +1,4 @@
-// Package files reads records from files and standard input, and keeps dead letters in a file.
-//
-// # Reading
+// Package files reads records from files and standard input.
 //
 // [NewSource] takes paths and patterns. A file becomes one split, or several byte ranges when it is large and not
 // compressed, so that several lanes read it at once. A position is a byte offset in the uncompressed file: a reader can
@@ -16,9 +14,4 @@
 //
 // A record of NDJSON is one line without its end; blank lines are passed over. Whether the line is JSON is not this
 // package's business: a damaged line is a record like any other, and whoever decodes it says what is wrong.
-//
-// # Dead letters
-//
-// [DeadLetters] is a failure policy that appends each failed record to a file, as one JSON object a line, and has it on
-// disk before a checkpoint passes.
 package files

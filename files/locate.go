@@ -15,7 +15,8 @@ import (
 type locator struct {
 	path   string
 	packed string
-	rows   bool // positions are numbers of rows
+	rows   bool   // positions are numbers of rows
+	header string // of the file, where it has one
 
 	messages bool // records are messages with their lengths before them, not lines
 
@@ -31,7 +32,7 @@ type locator struct {
 
 // Locate names the file and the line. A file that can no longer be read is named with the byte offset instead.
 func (l *locator) Locate(p stream.Position) stream.Location {
-	loc := stream.Location{Name: l.path, Row: p.Row}
+	loc := stream.Location{Name: l.path, Row: p.Row, Context: l.header}
 	if l.rows {
 		loc.Line = p.Row + 1
 		return loc

@@ -132,6 +132,7 @@ func (o *openPart) openFile(position int64, cut cutter, open OpenContainer) erro
 	}
 	o.start(in, from, cut)
 	o.place = &locator{path: o.Path, packed: o.Packed}
+	o.named()
 	if sync {
 		return o.lines.skipLine()
 	}
@@ -183,8 +184,16 @@ func (o *openPart) begin(ctx context.Context) error {
 			return lasting(fmt.Errorf("files source: the header of %s: %w", o.Path, ln.err))
 		}
 		o.header = append([]byte{}, ln.text...)
+		o.named()
 	}
 	return nil
+}
+
+// named tells the locator what the columns are called: a record that fails is of no use without.
+func (o *openPart) named() {
+	if l, ok := o.place.(*locator); ok {
+		l.header = string(o.header)
+	}
 }
 
 // unchanged refuses a file that is not the one that was listed: its positions would mean nothing.

@@ -270,8 +270,20 @@ func (c checker) failures(key string, f Failures) {
 		c.fault(key+".policy", "is dead-letter, and deadLetter does not say where to: add deadLetter: { file: dead-letters.ndjson }")
 	case f.Policy != "dead-letter" && f.DeadLetter != nil && c.sound(key+".policy"):
 		c.fault(key+".deadLetter", "means nothing unless policy is dead-letter")
-	case f.DeadLetter != nil && f.DeadLetter.File == "" && c.sound(key+".deadLetter"):
-		c.fault(key+".deadLetter.file", "is empty: expected a file name")
+	case f.DeadLetter != nil:
+		c.deadLetter(key+".deadLetter", f.DeadLetter)
+	}
+}
+
+func (c checker) deadLetter(key string, d *DeadLetter) {
+	if !c.one(key, "file") {
+		return
+	}
+	if c.there(key+".file") && (d.File == "" || strings.ContainsRune(d.File, 0)) && c.sound(key) {
+		c.fault(key+".file", "%q is not a path: expected a file name", d.File)
+	}
+	if c.there(key+".maxFileBytes") && !c.there(key+".file") {
+		c.fault(key+".maxFileBytes", "means nothing unless file is given")
 	}
 }
 

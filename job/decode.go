@@ -24,6 +24,7 @@ import (
 //
 //	one:"a,b"      the text must be one of these
 //	need:"true"    the key must be there
+//	need:"one"     one of the keys so marked must be there
 //	key:"name"     a key that is not the field's name
 type decoder struct {
 	file   string
@@ -110,7 +111,7 @@ func (d *decoder) value(n ast.Node, v reflect.Value, key string) {
 // needy reports whether a section has keys that must be there.
 func needy(t reflect.Type) bool {
 	for i := range t.NumField() {
-		if t.Field(i).Tag.Get("need") == "true" {
+		if t.Field(i).Tag.Get("need") != "" {
 			return true
 		}
 	}

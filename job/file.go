@@ -106,9 +106,10 @@ type Failures struct {
 	DeadLetter *DeadLetter
 }
 
-// DeadLetter is where records go that cannot be written.
+// DeadLetter is where records go that cannot be written: exactly one of File.
 type DeadLetter struct {
-	File string `need:"true"`
+	File         string `need:"one"` // to append to, one JSON object a line; relative to the job file
+	MaxFileBytes Bytes  // size from which on another file is begun; 0 is 1 GiB
 }
 
 // DefaultStream tunes the default write stream.

@@ -17,6 +17,7 @@ import (
 	"github.com/millrace-dev/millrace/bigquery/row/jsonrow"
 	"github.com/millrace-dev/millrace/bigquery/schema/schemafile"
 	"github.com/millrace-dev/millrace/bigquery/table"
+	"github.com/millrace-dev/millrace/deadletter/filequeue"
 	"github.com/millrace-dev/millrace/engine"
 	"github.com/millrace-dev/millrace/files"
 	"github.com/millrace-dev/millrace/stream"
@@ -323,11 +324,11 @@ func (pl *Pipeline) failures(f Failures) (stream.FailurePolicy, error) {
 		return stream.LogAndDrop(), nil
 	case "dead-letter":
 		pl.DeadLetters = pl.file.path(f.DeadLetter.File)
-		if pl.source.Reads(pl.DeadLetters) {
+		if pl.source.Reads(pl.DeadLetters) || pl.source.Reads(filequeue.Name(pl.DeadLetters, 2)) {
 			return nil, fmt.Errorf("sink.bigquery.failures.deadLetter.file: %s is among the files that are read: dead letters would become records, "+
 				"and those dead letters again; write them to another file", pl.DeadLetters)
 		}
-		return files.DeadLetters(pl.DeadLetters)
+		return filequeue.New(pl.DeadLetters, filequeue.Options{MaxFileBytes: int64(f.DeadLetter.MaxFileBytes)})
 	}
 	return stream.FailJob(), nil
 }

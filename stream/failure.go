@@ -20,7 +20,10 @@ type FailedRecord struct {
 	Row      []byte
 	Original []byte
 
-	At Location
+	// At and Split say where the record was read: Split and At.Row together are the same after every restart, and no other
+	// input row's. Split is "" from sinks that do not know.
+	At    Location
+	Split string
 }
 
 // Unresolved is the destination of a record that could not be routed.

@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -67,6 +68,10 @@ type Location struct {
 	Name string // file, topic-partition, read stream
 	Line int64  // 1-based line in a text file; 0 where lines mean nothing
 	Row  int64  // the position within Name when Line is 0
+
+	// Context is what it takes to read the record beside its bytes, where they do not stand alone: the header of a CSV file,
+	// the schema of an Avro file.
+	Context string
 }
 
 func (l Location) String() string {
@@ -91,6 +96,9 @@ func (p Position) String() string { return p.Location().String() }
 type Original interface {
 	OriginalBytes() []byte
 }
+
+// ErrCut is found in the error of a record that could not be read whole: its original is its beginning only.
+var ErrCut = errors.New("the record was not read whole")
 
 // PositionError is an error with the place of the record it happened on.
 type PositionError struct {

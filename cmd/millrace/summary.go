@@ -1,18 +1,16 @@
 package main
 
 import (
-	"bufio"
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 
 	"github.com/millrace-dev/millrace/bigquery/row/jsonrow"
+	"github.com/millrace-dev/millrace/deadletter"
+	"github.com/millrace-dev/millrace/deadletter/filequeue"
 	"github.com/millrace-dev/millrace/engine"
-	"github.com/millrace-dev/millrace/files"
 	"github.com/millrace-dev/millrace/job"
 )
 
@@ -53,34 +51,46 @@ func tableSummary(b *strings.Builder, p *job.Pipeline) {
 // shownDeadLetters is how many are shown; the file has all of them.
 const shownDeadLetters = 10
 
-// lastDeadLetters shows the newest lines of a dead-letter file.
+// lastDeadLetters shows the newest letters of a queue.
 func lastDeadLetters(path string, n int64) string {
-	f, err := os.Open(path)
+	names, err := filequeue.Files(path)
 	if err != nil {
 		return "  " + err.Error() + "\n"
 	}
-	defer f.Close()
+	want := int(min(n, shownDeadLetters))
 	var last []string
-	lines := bufio.NewScanner(f)
-	lines.Buffer(nil, 256<<20)
-	for lines.Scan() {
-		var d files.DeadLetter
-		if json.Unmarshal(lines.Bytes(), &d) != nil {
-			continue
+	for _, name := range slices.Backward(names) {
+		var of []string
+		for e, err := range filequeue.Read(name) {
+			if err != nil {
+				return "  " + err.Error() + "\n"
+			}
+			if e.Err != nil {
+				continue
+			}
+			of = append(of, fmt.Sprintf("  %s: %s\n", oneLine(placeOf(&e.Letter)), oneLine(e.Letter.Reason)))
+			if len(of) > want {
+				of = of[1:]
+			}
 		}
-		at := fmt.Sprintf("%s@%d", shortPath(d.File), d.Position)
-		if d.Line > 0 {
-			at = fmt.Sprintf("%s:%d", shortPath(d.File), d.Line)
-		}
-		last = append(last, fmt.Sprintf("  %s: %s\n", oneLine(at), oneLine(d.Reason)))
-		if len(last) > int(min(n, shownDeadLetters)) {
-			last = last[1:]
+		last = append(of, last...)
+		if len(last) >= want {
+			break
 		}
 	}
+	last = last[max(0, len(last)-want):]
 	if n > shownDeadLetters {
 		last = append(last, fmt.Sprintf("  and %s before them\n", count(n-shownDeadLetters)))
 	}
 	return strings.Join(last, "")
+}
+
+// placeOf is where the record of a letter came from.
+func placeOf(l *deadletter.Letter) string {
+	if l.Line > 0 {
+		return fmt.Sprintf("%s:%d", shortPath(l.File), l.Line)
+	}
+	return fmt.Sprintf("%s@%d", shortPath(l.File), l.Position)
 }
 
 // headings say what each kind of decision means for whoever reads the tables.

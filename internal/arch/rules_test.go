@@ -128,6 +128,10 @@ var rules = []rule{
 	{room: "files", why: "records from files; no other connector", ours: []string{"stream", "internal/avro/..."},
 		theirs: codecs, testOurs: []string{"stream/streamtest/..."}, testTheirs: []string{"github.com/twmb/avro", "google.golang.org/protobuf"}},
 
+	{room: "deadletter", why: "what a dead letter is, whatever queue it is in", ours: []string{"stream"}},
+	{room: "deadletter/filequeue", why: "dead letters in files, and the records in them", ours: []string{"stream", "deadletter", "files"},
+		testOurs: []string{"stream/streamtest/..."}},
+
 	{room: "localbq/duckdb/...", why: "the query engine, alone because it links a large C++ library", ours: []string{"localbq/internal/..."},
 		theirs:   join([]string{"github.com/duckdb/duckdb-go/v2", "github.com/duckdb/duckdb-go-bindings"}, jsontext, arrow),
 		testOurs: []string{"localbq"}, testTheirs: google},
@@ -135,7 +139,7 @@ var rules = []rule{
 		theirs:     join(google, arrow, codecs, jsontext, []string{"github.com/cespare/xxhash/v2", "github.com/ulikunitz/xz", "golang.org/x/net", "golang.org/x/sys", "golang.org/x/sync"}, formats),
 		testTheirs: []string{"github.com/twmb/avro"}},
 
-	{room: "job", why: "job files: joins connectors and engine", ours: []string{"stream", "engine", "files", "files/parquetfile", "bigquery",
+	{room: "job", why: "job files: joins connectors and engine", ours: []string{"stream", "engine", "files", "files/parquetfile", "bigquery", "deadletter", "deadletter/filequeue",
 		"bigquery/table", "bigquery/row", "bigquery/row/arrowrow", "bigquery/row/avrorow", "bigquery/row/csvrow", "bigquery/row/jsonrow", "bigquery/row/protorow",
 		"bigquery/schema/schemafile", "internal/nearest"},
 		theirs:   join(protobuf, []string{"github.com/goccy/go-yaml"}),
@@ -143,7 +147,7 @@ var rules = []rule{
 	{room: "internal/arrowout", why: "Arrow batches to files", theirs: arrow},
 	{room: "internal/telemetry", why: "meters for a metrics system", ours: []string{"stream"},
 		theirs: []string{"go.opentelemetry.io/otel", "github.com/prometheus/client_golang"}},
-	{room: "cmd/millrace", why: "the command: joins everything by hand", ours: []string{"stream", "engine", "files", "job", "bigquery",
+	{room: "cmd/millrace", why: "the command: joins everything by hand", ours: []string{"stream", "engine", "files", "job", "bigquery", "deadletter", "deadletter/filequeue",
 		"bigquery/table", "bigquery/row", "bigquery/row/jsonrow", "bigquery/schema/schemafile", "localbq", "localbq/duckdb", "localbq/killtest", "internal/gcp", "internal/telemetry", "internal/arrowout"},
 		theirs: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term", "gocloud.dev"}, testOurs: []string{"bigquery/row/arrowrow"}, testTheirs: join(google, arrow, []string{"github.com/rogpeppe/go-internal"})},
 	{room: "examples/...", why: "whole programs, as a user would write them", ours: []string{"..."}, theirs: google},

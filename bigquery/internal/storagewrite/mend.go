@@ -139,8 +139,9 @@ func (w *Writer) route(ctx context.Context, t *Target, b *batch, v *verdict) (*b
 			return nil
 		}
 		reason := "row refused by the service: " + cmp.Or(v.rows[i], v.err.Error())
+		at := b.position(i)
 		return w.Reject(ctx, t, &stream.FailedRecord{Reason: reason, Err: &refusal{reason, v.err},
-			Row: row, Original: b.from.original(i), At: b.position(i).Location()})
+			Row: row, Original: b.from.original(i), At: at.Location(), Split: at.Split})
 	})
 	if err != nil {
 		return nil, 0, err

@@ -321,7 +321,7 @@ func (w *Writer) Reject(ctx context.Context, t *Target, r *stream.FailedRecord) 
 func (w *Writer) tooLong(ctx context.Context, t *Target, row []byte, at *stream.Position, original []byte) error {
 	err := fmt.Errorf("encoded row is %d bytes long: expected at most %d, and with its schema a request of at most %d",
 		len(row), MaxRowBytes, maxRequestBytes)
-	return w.Reject(ctx, t, &stream.FailedRecord{Reason: err.Error(), Err: err, Row: row, Original: original, At: at.Location()})
+	return w.Reject(ctx, t, &stream.FailedRecord{Reason: err.Error(), Err: err, Row: row, Original: original, At: at.Location(), Split: at.Split})
 }
 
 // Tally says what became of the records so far.
