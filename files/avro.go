@@ -258,6 +258,9 @@ func (s *Source) AvroSchema(head io.Reader) (string, error) {
 		}
 		return r.Text, nil
 	}
+	if _, err := s.newEnumerator(paths[:1]); err != nil {
+		return "", err
+	}
 	f, err := os.Open(paths[0])
 	if err != nil {
 		return "", err

@@ -26,12 +26,12 @@ type enumeratorState struct {
 	Queue   []stream.Split `json:"queue"`
 }
 
-func newEnumerator(paths []string, o Options) (*enumerator, error) {
-	e := &enumerator{ordinal: o.Format == Avro}
+func (s *Source) newEnumerator(paths []string) (*enumerator, error) {
+	e := &enumerator{ordinal: s.options.Format == Avro}
 	var errs []error
 	for _, path := range paths {
-		if err := e.add(path, o); err != nil {
-			errs = append(errs, fmt.Errorf("files source: %w", err))
+		if err := e.add(path, s.options); err != nil {
+			errs = append(errs, s.atPath(s.pathOf(path), err))
 		}
 	}
 	return e, errors.Join(errs...)
@@ -46,10 +46,10 @@ func (e *enumerator) add(path string, o Options) error {
 	case err != nil:
 		return err
 	case info.IsDir():
-		return fmt.Errorf("%s is a folder: name files, or a pattern such as %s/*.ndjson", path, path)
+		return unfitFile("%s is a folder: name files, or a pattern such as %s/*.ndjson", path, path)
 	case !info.Mode().IsRegular():
 		// Opening a pipe could wait for ever, and what was read from it would be lost to a second look and to a restart.
-		return fmt.Errorf("%s is no regular file, and could be read only once: feed it to standard input, and name that %q", path, Stdin)
+		return unfitFile("%s is no regular file, and could be read only once: feed it to standard input, and name that %q", path, Stdin)
 	}
 	f, err := os.Open(path)
 	if err != nil {
@@ -61,7 +61,7 @@ func (e *enumerator) add(path string, o Options) error {
 		return fmt.Errorf("read %s: %w", path, err)
 	}
 	if packed != "" && o.Container != nil {
-		return fmt.Errorf("%s is packed with %s: expected a file of the format %s, which packs its own parts", path, packed, o.Format)
+		return unfitFile("%s is packed with %s: expected a file of the format %s, which packs its own parts", path, packed, o.Format)
 	}
 	e.size += info.Size()
 	whole := part{Path: path, Size: info.Size(), Packed: packed}

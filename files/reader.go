@@ -1,6 +1,7 @@
 package files
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -37,6 +38,7 @@ type openPart struct {
 	preamble  int    // records at the beginning that are still to be passed over
 	titled    bool   // the last of them is the header
 	header    []byte // of the file
+	line      int64  // where the next record of the preamble begins, and then the header: from 0
 	container *openContainer
 }
 
@@ -153,7 +155,7 @@ func (o *openPart) head(cut cutter) error {
 	}
 	first.start(in, 0, cut)
 	err = first.begin(context.Background())
-	o.header, o.preamble = first.header, 0
+	o.header, o.line, o.preamble = first.header, first.line, 0
 	return errors.Join(err, first.close())
 }
 
@@ -174,10 +176,13 @@ func (o *openPart) begin(ctx context.Context) error {
 			}
 			ln = *long
 		}
+		ends := int64(bytes.Count(ln.text, []byte{'\n'})) + 1
 		if len(ln.text) == 0 {
+			o.line += ends
 			continue
 		}
 		if o.preamble--; o.preamble > 0 || !o.titled {
+			o.line += ends
 			continue
 		}
 		if ln.err != nil {
@@ -375,7 +380,7 @@ func (o *openPart) emit(b *stream.Batch[Record], ln line) {
 func (o *openPart) add(b *stream.Batch[Record], ln line) {
 	b.Row(ln.at, ln.next)
 	b.Emit(stream.Record[Record]{
-		Value: Record{Bytes: ln.text, Header: o.header, Err: ln.err},
+		Value: Record{Bytes: ln.text, Header: o.header, HeaderLine: o.line + 1, Err: ln.err},
 		At:    stream.Position{Split: o.id, Row: ln.at, Locator: o.place},
 	})
 }

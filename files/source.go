@@ -21,6 +21,8 @@ type Record struct {
 	// Header is the record that names the columns, where the file has one. It is the same for all records of a file, and must
 	// not be changed.
 	Header []byte
+	// HeaderLine is the line that Header begins in, from 1.
+	HeaderLine int64
 	// Batch and Index are the batch that the record is a row of, and which one, in formats whose files are containers; Bytes
 	// is nil then. A batch is valid until the reader is asked for more.
 	Batch any
@@ -98,7 +100,7 @@ func (s *Source) NewEnumerator(_ context.Context, ec stream.EnumeratorContext) (
 	if s.options.Container != nil && len(paths) == 1 && paths[0] == Stdin {
 		return nil, fmt.Errorf("files source: files of the format %s are read from their ends, and standard input has none that can be read first: name a file", s.options.Format)
 	}
-	return newEnumerator(paths, s.options)
+	return s.newEnumerator(paths)
 }
 
 // NewReader makes the reader of one lane.
@@ -109,18 +111,38 @@ func (s *Source) NewReader(context.Context, stream.ReaderContext) (stream.Reader
 // Paths is the files that the patterns match now, sorted, each once.
 func (s *Source) Paths() ([]string, error) {
 	var all []string
+	var errs []error
 	for i, p := range s.patterns {
 		if p == Stdin {
 			return []string{Stdin}, nil
 		}
 		matches, err := expand(p)
 		if err != nil {
-			return nil, fmt.Errorf("files source: paths[%d]: %w", i, err)
+			errs = append(errs, s.atPath(i, err))
 		}
 		all = append(all, matches...)
 	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
 	slices.Sort(all)
 	return slices.Compact(all), nil
+}
+
+// atPath says which of the paths is wrong.
+func (s *Source) atPath(i int, err error) error {
+	if noFile(err) {
+		return &PathError{Index: i, Path: s.patterns[i], Err: err}
+	}
+	return fmt.Errorf("files source: %w", err)
+}
+
+// pathOf is the index of the path, or pattern, that a file was found by.
+func (s *Source) pathOf(file string) int {
+	return max(0, slices.IndexFunc(s.patterns, func(p string) bool {
+		ok, err := filepath.Match(filepath.Clean(p), file)
+		return filepath.Clean(p) == file || ok && err == nil
+	}))
 }
 
 // Reads reports whether the file at path is among those that a job over the source would read, or would be if it were
@@ -174,7 +196,10 @@ func expand(pattern string) ([]string, error) {
 		return nil, fmt.Errorf("pattern %q: %w", pattern, err)
 	}
 	if len(matches) == 0 {
-		return nil, fmt.Errorf("no file matches %q", pattern)
+		if !strings.ContainsAny(pattern, metaCharacters) {
+			return nil, unfitFile("there is no file %q", pattern)
+		}
+		return nil, unfitFile("no file matches %q", pattern)
 	}
 	return matches, nil
 }

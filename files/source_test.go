@@ -313,13 +313,18 @@ func TestPathsAreCheckedBeforeWork(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "MaxRecordBytes -1") || !strings.Contains(err.Error(), "FetchBytes -2") {
 		t.Errorf("error %v, want both options named", err)
 	}
-	src := open(t, Options{}, filepath.Join(t.TempDir(), "none-*"))
-	if _, err := src.NewEnumerator(t.Context(), stream.EnumeratorContext{}); err == nil || !strings.Contains(err.Error(), "no file matches") {
-		t.Errorf("error %v", err)
-	}
-	src = open(t, Options{}, t.TempDir())
-	if _, err := src.NewEnumerator(t.Context(), stream.EnumeratorContext{}); err == nil || !strings.Contains(err.Error(), "is a folder") {
-		t.Errorf("error %v", err)
+	there := write(t, "a", nil)
+	for path, want := range map[string]string{
+		filepath.Join(t.TempDir(), "none-*"):   "no file matches",
+		filepath.Join(t.TempDir(), "n\none"): `there is no file "`,
+		t.TempDir():                            "is a folder",
+	} {
+		src := open(t, Options{}, there, path)
+		_, err := src.NewEnumerator(t.Context(), stream.EnumeratorContext{})
+		var at *PathError
+		if err == nil || !strings.Contains(err.Error(), want) || !errors.As(err, &at) || at.Index != 1 || at.Path != path || !at.Permanent() {
+			t.Errorf("error %v of %q, want %q at path 1", err, path, want)
+		}
 	}
 }
 

@@ -26,7 +26,7 @@ func (pl *Pipeline) avroRows(ctx context.Context, c bigquery.Connection, s Surro
 	var text string
 	switch {
 	case schema.File != "":
-		o.Table, err = pl.schemaFile(schema)
+		o.Table, err = pl.file.schemaFile()
 	case schema.Table:
 		if o.Table, err = bigquery.TableSchema(ctx, c, dst); err != nil {
 			err = fmt.Errorf("sink.bigquery.schema.table: %w", err)
@@ -45,6 +45,9 @@ func (pl *Pipeline) avroRows(ctx context.Context, c bigquery.Connection, s Surro
 	if o.Table == nil {
 		derived, err := rows.Schema(dst)
 		if err != nil {
+			return nil, err
+		}
+		if err := pl.file.namedColumns(derived); err != nil {
 			return nil, err
 		}
 		pl.Inferred = []Inferred{{dst, &jsonrow.Inferred{Mapping: jsonrow.Fixed(derived)}}}

@@ -143,7 +143,13 @@ func (f csvFormat) inference(jsonrow.InferOptions) (inference, error) {
 
 type csvInference struct{ *csvrow.Inference }
 
-func (i csvInference) add(r files.Record) error { return i.Add(r.Header, r.Bytes) }
+func (i csvInference) add(r files.Record) error {
+	err := i.Add(r.Header, r.Bytes)
+	if err != nil {
+		err = inHeader(err, r)
+	}
+	return err
+}
 
 func (i csvInference) schema() (*jsonrow.Inferred, error) {
 	m, err := i.Schema()

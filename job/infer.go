@@ -12,6 +12,7 @@ import (
 	"github.com/millrace-dev/millrace/bigquery/row/jsonrow"
 	"github.com/millrace-dev/millrace/bigquery/table"
 	"github.com/millrace-dev/millrace/files"
+	"github.com/millrace-dev/millrace/internal/nearest"
 	"github.com/millrace-dev/millrace/stream"
 )
 
@@ -123,7 +124,7 @@ type Inferred struct {
 
 // schemas decides about every table that was met. Tables none of whose records hold anything get no schema; their
 // records fail one by one.
-func (s *scan) schemas(c Create) ([]Inferred, error) {
+func (s *scan) schemas(p *Parsed) ([]Inferred, error) {
 	var all []Inferred
 	var faults []error
 	for _, dst := range s.destinations() {
@@ -137,32 +138,69 @@ func (s *scan) schemas(c Create) ([]Inferred, error) {
 			faults = append(faults, fmt.Errorf("infer the schema of %s from %d records: %w", dst, t.documents, err))
 			continue
 		}
-		faults = append(faults, namedColumns(dst, inf, c))
 		all = append(all, Inferred{dst, inf})
+	}
+	if err := p.met(all); err != nil {
+		return nil, err
+	}
+	for _, inf := range all {
+		faults = append(faults, namedColumns(inf.Destination, inf.Inferred, p.Sink.BigQuery.Create))
 	}
 	return all, errors.Join(faults...)
 }
 
 // namedColumns sees to it that the columns that partition and cluster a table are there, also where a destination's
-// records never had a value for them, and that they are of a type that can.
+// records never had a value for them, and that they are of a type that can. That a column is one that records have is
+// checked before: see met.
 func namedColumns(dst table.Destination, inf *jsonrow.Inferred, c Create) error {
 	if c.Partition != nil && c.Partition.Field != "" {
 		column := addColumn(inf, c.Partition.Field, table.Timestamp, "create.partition.field names it and no sampled record has a value")
-		switch {
-		case column.Mode == table.Repeated || column.Type != table.Date && column.Type != table.DateTime && column.Type != table.Timestamp:
+		if !partitions(column) {
 			return fmt.Errorf("%s: create.partition.field names the column %s, which the records make %s: expected DATE or TIMESTAMP; "+
 				"name another field, or give the schema in a file", dst, column.Name, spelled(column))
 		}
 	}
 	for _, name := range c.Cluster {
 		column := addColumn(inf, name, table.String, "create.cluster names it and no sampled record has a value")
-		switch column.Type {
-		case table.Struct, table.JSON, table.Float64, table.Geography, table.Range, table.Interval, table.Bytes, table.Time:
+		if !clusters(column) {
 			return fmt.Errorf("%s: create.cluster names the column %s, which the records make %s: tables cannot be clustered by that; "+
 				"name another field, or give the schema in a file", dst, column.Name, spelled(column))
 		}
 	}
 	return nil
+}
+
+// met holds the columns that tables are partitioned and clustered by to the fields that were met, in the records of any of
+// the tables: a column that no record has would be empty for ever.
+func (p *Parsed) met(all []Inferred) error {
+	var names []string
+	for _, inf := range all {
+		for _, f := range inf.Mapping.Schema.Fields {
+			names = append(names, f.Name)
+		}
+		names = append(names, inf.NoColumn...)
+	}
+	const key = "sink.bigquery.create."
+	c := p.Sink.BigQuery.Create
+	var faults []error
+	check := func(key, name string) {
+		if len(all) == 0 || slices.ContainsFunc(names, func(n string) bool { return table.FoldName(n) == table.FoldName(name) }) {
+			return
+		}
+		hint := ""
+		if near := nearest.To(name, names); near != "" {
+			hint = "did you mean " + near + "? "
+		}
+		faults = append(faults, p.fault(key, "no record that was looked at has a field %q: %sname a field that records have, look at more of them "+
+			"(schema.infer.sample), or give the schema in a file", name, hint))
+	}
+	if c.Partition != nil && c.Partition.Field != "" {
+		check(key+"partition.field", c.Partition.Field)
+	}
+	for i, name := range c.Cluster {
+		check(fmt.Sprintf("%scluster[%d]", key, i), name)
+	}
+	return joinFaults(faults)
 }
 
 func spelled(f *table.Field) string {

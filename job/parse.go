@@ -30,6 +30,17 @@ const (
 type Parsed struct {
 	File
 	Name string // as it was opened; relative paths begin at its folder
+	// Guessed says that the format of the files is what their names tell, since the job file does not say.
+	Guessed bool
+
+	decoder *decoder // where everything stands
+}
+
+// fault is something that is wrong with the value of key, found after the file was read.
+func (p *Parsed) fault(key, format string, args ...any) error {
+	d := &decoder{file: p.Name, places: p.decoder.places, fromSet: p.decoder.fromSet}
+	checker{d}.fault(key, format, args...)
+	return &InvalidError{d.faults}
 }
 
 // Load reads and checks the job file of that name, with the values of set ("key=value", dotted keys) in place of its
@@ -52,11 +63,12 @@ func Load(name string, set []string) (*Parsed, error) {
 
 // Parse reads a job file's text. It reports everything that is wrong at once.
 func Parse(name string, text []byte, set []string) (*Parsed, error) {
-	p := &Parsed{Name: name}
 	d := &decoder{file: name, places: map[string]place{}, fromSet: map[string]bool{}}
+	p := &Parsed{Name: name, decoder: d}
 	if root := d.parse(text); root != nil {
 		root = d.override(root, set)
 		d.value(root, reflect.ValueOf(&p.File).Elem(), "")
+		p.guessFormat(d)
 		check(&p.File, d)
 	}
 	if len(d.faults) == 0 {

@@ -1,21 +1,18 @@
 package job
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/millrace-dev/millrace/bigquery"
 	"github.com/millrace-dev/millrace/bigquery/row"
 	"github.com/millrace-dev/millrace/bigquery/row/jsonrow"
-	"github.com/millrace-dev/millrace/bigquery/schema/schemafile"
 	"github.com/millrace-dev/millrace/bigquery/table"
 	"github.com/millrace-dev/millrace/deadletter/filequeue"
 	"github.com/millrace-dev/millrace/engine"
@@ -52,7 +49,10 @@ type Pipeline struct {
 // of tables are read from the service.
 func (p *Parsed) Prepare(ctx context.Context, s Surroundings) (*Pipeline, error) {
 	pl, err := p.prepare(ctx, s)
-	return pl, keyed(err)
+	if err != nil {
+		return nil, p.inPaths(keyed(err))
+	}
+	return pl, nil
 }
 
 // keyed says which key a key file came from that cannot be used. What else the error says names neither path nor content.
@@ -123,7 +123,22 @@ func (w whole) AppendRow(buf []byte, dst table.Destination, r files.Record) ([]b
 	if r.Err != nil {
 		return buf, r.Err
 	}
-	return w.Serializer.AppendRow(buf, dst, r)
+	buf, err := w.Serializer.AppendRow(buf, dst, r)
+	if err != nil {
+		err = inHeader(err, r)
+	}
+	return buf, err
+}
+
+// inHeader says in which line the header stands that an error is about: the record, which is what has a place, is another.
+func inHeader(err error, r files.Record) error {
+	e, ok := err.(*row.Error)
+	if !ok || e.Kind != row.KindHeader || r.HeaderLine == 0 {
+		return err
+	}
+	placed := *e
+	placed.Msg = fmt.Sprintf("in line %d, %s", r.HeaderLine, e.Msg)
+	return &placed
 }
 
 func (p *Parsed) source(stdin io.Reader) (*files.Source, error) {
@@ -182,47 +197,11 @@ func (pl *Pipeline) schemas(ctx context.Context, to bigquery.Resolver[files.Reco
 }
 
 func (pl *Pipeline) fromFile(s Schema) (jsonrow.Schemas, error) {
-	parsed, err := pl.schemaFile(s)
+	parsed, err := pl.file.schemaFile()
 	if err != nil {
 		return nil, err
 	}
 	return withRest(jsonrow.Fixed(parsed), s.Rest), nil
-}
-
-func (pl *Pipeline) schemaFile(s Schema) (*table.Schema, error) {
-	name := pl.file.path(s.File)
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, pl.invalidSchema(err)
-	}
-	defer f.Close()
-	parsed, err := readSchema(f)
-	if err != nil {
-		return nil, pl.invalidSchema(fmt.Errorf("%s: %w", name, err))
-	}
-	return parsed, nil
-}
-
-// readSchema reads a schema in any of its forms. Of a data file only the schema is read; what comes through a pipe can only be
-// read whole.
-func readSchema(f *os.File) (*table.Schema, error) {
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if info.Mode().IsRegular() {
-		return schemafile.Read(f, info.Size(), f.Name(), schemafile.Options{})
-	}
-	text, err := io.ReadAll(f)
-	if err != nil {
-		return nil, err
-	}
-	return schemafile.Read(bytes.NewReader(text), int64(len(text)), f.Name(), schemafile.Options{})
-}
-
-// invalidSchema is a mistake of the configuration, though in another file.
-func (pl *Pipeline) invalidSchema(err error) error {
-	return &InvalidError{[]Fault{{File: pl.file.Name, Key: "sink.bigquery.schema.file", Msg: err.Error()}}}
 }
 
 // withRest adds the column for everything that has none, unless the schema has it.
@@ -288,7 +267,7 @@ func (pl *Pipeline) infer(ctx context.Context, to bigquery.Resolver[files.Record
 		return nil, err
 	}
 	var err error
-	if pl.Inferred, err = sc.schemas(b.Create); err != nil {
+	if pl.Inferred, err = sc.schemas(pl.file); err != nil {
 		return nil, err
 	}
 	known := map[table.Destination]*jsonrow.Mapping{}
@@ -349,7 +328,8 @@ type RunOptions struct {
 	Log         *slog.Logger
 }
 
-// Run runs the job to its end. See engine.Run for what stops it.
+// Run runs the job to its end. See engine.Run for what stops it. An *InvalidError says that files are not there, before
+// anything was read.
 func (pl *Pipeline) Run(ctx context.Context, o RunOptions) (engine.Result, error) {
 	f := pl.file
 	opts := engine.Options{
@@ -367,8 +347,11 @@ func (pl *Pipeline) Run(ctx context.Context, o RunOptions) (engine.Result, error
 	if pl.ReadsStdin() && opts.Checkpoint.URL != "" && o.Store == "" && f.Checkpoint.Store == "" {
 		opts.Checkpoint.URL = "" // nothing to go on with: standard input is read once
 	}
-	result, err := engine.Run(ctx, engine.Job[files.Record, files.Record]{Name: f.Job, Source: pl.source, Sink: pl.sink, Failures: pl.policy}, opts)
-	return result, keyed(err)
+	r, err := engine.Run(ctx, engine.Job[files.Record, files.Record]{Name: f.Job, Source: pl.source, Sink: pl.sink, Failures: pl.policy}, opts)
+	if r.Tally.Read == 0 {
+		err = f.inPaths(err)
+	}
+	return r, keyed(err)
 }
 
 // StoreURL is where the checkpoints are, with a relative folder made absolute.

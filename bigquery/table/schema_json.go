@@ -31,9 +31,10 @@ func (e *JSONError) Unwrap() error { return e.Err }
 
 // ParseSchemaJSON reads a schema as the bq command and the REST API write it: an array of fields, or an object with the one
 // attribute "fields". Attributes it does not know are refused, so that a misspelt "mode" does not become NULLABLE. The
-// first fault of the text is a *JSONError; the faults of a schema that could be read are those of Validate.
+// first fault of the text is a *JSONError; the faults of a schema that could be read are those of Validate, each wrapped in the
+// *JSONError of the field it is about.
 func ParseSchemaJSON(data []byte) (*Schema, error) {
-	p := &schemaParser{data: data, dec: json.NewDecoder(bytes.NewReader(data))}
+	p := &schemaParser{data: data, dec: json.NewDecoder(bytes.NewReader(data)), starts: map[string]int64{}}
 	p.dec.UseNumber()
 	fields, err := p.document()
 	if err != nil {
@@ -41,7 +42,7 @@ func ParseSchemaJSON(data []byte) (*Schema, error) {
 	}
 	s := &Schema{Fields: fields}
 	if err := s.Validate(); err != nil {
-		return nil, err
+		return nil, p.placed(err)
 	}
 	return s, nil
 }
@@ -50,6 +51,30 @@ type schemaParser struct {
 	data []byte
 	dec  *json.Decoder
 	at   int64 // where the token read last begins
+	// starts are where fields begin, by their paths in names as Fault has them. Of two of one path it is the second, which is
+	// the one that is wrong.
+	starts map[string]int64
+}
+
+// placed says of the faults of Validate where in the text they are.
+func (p *schemaParser) placed(err error) error {
+	var fault *Fault
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		var out []error
+		for _, e := range joined.Unwrap() {
+			out = append(out, p.placed(e))
+		}
+		return errors.Join(out...)
+	}
+	if !errors.As(err, &fault) {
+		return err
+	}
+	start, ok := p.starts[fault.Path]
+	if !ok {
+		return err // of the table as a whole, or of members that stand before their STRUCT's name
+	}
+	p.at = start
+	return p.fault("", fault.Error(), fault)
 }
 
 // maxSchemaNesting bounds recursion; Validate refuses far less.
@@ -63,7 +88,7 @@ func (p *schemaParser) document() ([]Field, error) {
 	var fields []Field
 	switch t {
 	case json.Delim('['):
-		fields, err = p.fields("", 0)
+		fields, err = p.fields("", "", 0)
 	case json.Delim('{'):
 		fields, err = p.wrapped()
 	default:
@@ -83,44 +108,47 @@ func (p *schemaParser) wrapped() (fields []Field, err error) {
 		if key != "fields" {
 			return p.errorf(path, "unknown attribute %q: expected \"fields\"", key)
 		}
-		fields, err = p.array(path, 0)
+		fields, err = p.array(path, "", 0)
 		return err
 	})
 	return fields, err
 }
 
 // array reads an array of fields, its bracket included.
-func (p *schemaParser) array(path string, depth int) ([]Field, error) {
+func (p *schemaParser) array(path, parent string, depth int) ([]Field, error) {
 	if depth > maxSchemaNesting {
 		return nil, p.errorf(path, "fields lie %d levels deep: expected at most %d", depth, MaxDepth)
 	}
 	if err := p.expect(json.Delim('['), path, "an array of fields"); err != nil {
 		return nil, err
 	}
-	return p.fields(path, depth)
+	return p.fields(path, parent, depth)
 }
 
-func (p *schemaParser) fields(path string, depth int) ([]Field, error) {
+// fields reads the fields of parent, which is a path in names as path is one in the text.
+func (p *schemaParser) fields(path, parent string, depth int) ([]Field, error) {
 	var fields []Field
 	for p.dec.More() {
 		at := fmt.Sprintf("%s[%d]", path, len(fields))
 		if err := p.expect(json.Delim('{'), at, "a field, which is an object"); err != nil {
 			return nil, err
 		}
-		f, err := p.field(at, depth)
+		start := p.at
+		f, err := p.field(at, parent, depth)
 		if err != nil {
 			return nil, err
 		}
+		p.starts[Join(parent, f.Name)] = start
 		fields = append(fields, f)
 	}
 	_, err := p.next(path)
 	return fields, err
 }
 
-func (p *schemaParser) field(path string, depth int) (Field, error) {
+func (p *schemaParser) field(path, parent string, depth int) (Field, error) {
 	var f Field
 	start := p.at
-	err := p.object(path, func(key, path string) error { return p.attribute(&f, key, path, depth) })
+	err := p.object(path, func(key, path string) error { return p.attribute(&f, key, path, parent, depth) })
 	if err != nil {
 		return f, err
 	}
@@ -152,7 +180,7 @@ func (p *schemaParser) object(path string, member func(key, path string) error) 
 	return err
 }
 
-func (p *schemaParser) attribute(f *Field, key, path string, depth int) (err error) {
+func (p *schemaParser) attribute(f *Field, key, path, parent string, depth int) (err error) {
 	switch key {
 	case "name":
 		f.Name, err = p.string(path)
@@ -161,7 +189,7 @@ func (p *schemaParser) attribute(f *Field, key, path string, depth int) (err err
 	case "mode":
 		f.Mode, err = parsed(p, path, ParseMode)
 	case "fields":
-		f.Fields, err = p.array(path, depth+1)
+		f.Fields, err = p.array(path, Join(parent, f.Name), depth+1)
 	case "description":
 		f.Description, err = p.string(path)
 	case "defaultValueExpression":

@@ -79,6 +79,11 @@ func TestParseSchemaJSONRefuses(t *testing.T) {
 	if diff := cmp.Diff([]string{"C-NAME a b.c", "C-EMPTY s"}, faults(err)); diff != "" {
 		t.Errorf("faults of a readable schema (-want +got):\n%s", diff)
 	}
+	_, err = ParseSchemaJSON([]byte("[{\"name\":\"s\",\"type\":\"RECORD\",\"fields\":[\n {\"name\":\"A\",\"type\":\"BOOL\"},\n  {\"name\":\"a\",\"type\":\"BOOL\"}]}]"))
+	var at *JSONError
+	if !errors.As(err, &at) || at.Line != 3 || at.Column != 3 || !strings.HasPrefix(at.Msg, FaultCase+": column s.a: ") {
+		t.Errorf("error %v, want the place of the second of two fields", err)
+	}
 }
 
 // fieldGen draws fields that are valid, at most depth STRUCTs deep.

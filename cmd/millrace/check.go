@@ -14,7 +14,8 @@ func (a *app) check() *cobra.Command {
 		Use:   "check JOB.yaml...",
 		Short: "Check job files without a network",
 		Long: `check reads job files and says everything that is wrong with them, each with line and column: unknown keys with the
-nearest known one, wrong values with what was expected. It opens no connection and reads no input.
+nearest known one, wrong values with what was expected, and the faults of the schema file that a job names. It opens no connection
+and reads no input.
 
 Exit status: 0 all is well, 2 something is wrong.`,
 		Example: "  millrace check examples/github/job.yaml",
@@ -27,7 +28,10 @@ Exit status: 0 all is well, 2 something is wrong.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var all job.InvalidError
 			for _, name := range args {
-				_, err := job.Load(name, set)
+				parsed, err := job.Load(name, set)
+				if err == nil {
+					err = parsed.CheckSchema()
+				}
 				var invalid *job.InvalidError
 				switch {
 				case errors.As(err, &invalid):

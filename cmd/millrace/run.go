@@ -64,6 +64,9 @@ job had finished; --from none starts at the beginning whatever was done before.
 
 // runParsed runs a job and tells what came of it. again is the command that goes on with it.
 func (a *app) runParsed(ctx context.Context, parsed *job.Parsed, f *jobFlags, again string) (err error) {
+	if parsed.Guessed {
+		a.say("%s: the format is %s, as names of files tell; name it to have another\n", parsed.Job, parsed.Source.Files.Format)
+	}
 	from, err := engine.ParseFrom(f.from)
 	if err != nil {
 		return usagef("--from: %w", err)
@@ -152,6 +155,9 @@ func (s *jobSignals) stop() {
 
 // outcome tells what came of a run, and turns it into the command's error.
 func (a *app) outcome(p *job.Pipeline, r engine.Result, err error, f *jobFlags, again string) error {
+	if invalid := (*job.InvalidError)(nil); errors.As(err, &invalid) {
+		return err
+	}
 	switch {
 	case r.Outcome == engine.NothingToDo:
 		a.say("%s: nothing to do: the job has finished, at checkpoint %d; run it without --from latest to start anew\n", r.Job, r.Checkpoint)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"reflect"
@@ -44,12 +45,14 @@ schema file as bq writes it.`,
 				}
 			}
 			text := w.file(args[0], args[1:]).YAML()
-			parsed, err := job.Parse("write", text, nil)
+			parsed, err := job.Parse(writeName, text, nil)
 			if err != nil {
 				return usage(w.inFlags(err))
 			}
 			if w.print {
-				_, err := a.stdout.Write(text)
+				in := parsed.Source.Files
+				in.Format = cmp.Or(in.Format, "ndjson")
+				_, err := a.stdout.Write(parsed.YAML())
 				return err
 			}
 			err = a.runParsed(cmd.Context(), parsed, &flags, typedAgain(cmd, args))
@@ -80,7 +83,7 @@ type writeFlags struct {
 
 func (w *writeFlags) add(cmd *cobra.Command) {
 	fs := cmd.Flags()
-	fs.StringVar(&w.format, "format", "ndjson", "how records lie in the input: ndjson, avro, csv or parquet")
+	fs.StringVar(&w.format, "format", "", "how records lie in the input (default: as the names of the files tell, else ndjson): ndjson, avro, csv or parquet")
 	fs.StringVar(&w.csv.Delimiter, "delimiter", "", "`character` between the cells of CSV, \\t is a tab (default a comma)")
 	fs.StringVar(&w.csv.Quote, "quote", "", "`character` around cells of CSV (default a double quote)")
 	fs.BoolVar(&w.csv.NoQuotes, "no-quotes", false, "nothing encloses cells of CSV; large files are then read in ranges")
@@ -152,6 +155,9 @@ func (w *writeFlags) file(table string, paths []string) *job.File {
 	}
 }
 
+// writeName stands for the name of the job file that there is none of.
+const writeName = "write"
+
 // checkpointEvery bounds what a load that was interrupted does again.
 const checkpointEvery = 10 * time.Second
 
@@ -187,6 +193,10 @@ func (w *writeFlags) inFlags(err error) error {
 	}
 	faults := make([]error, len(invalid.Faults))
 	for i, f := range invalid.Faults {
+		if f.File != writeName {
+			faults[i] = fmt.Errorf("--schema: %v", f) // has a place in the schema file
+			continue
+		}
 		name := f.Key
 		for _, known := range flagOf {
 			if strings.HasPrefix(f.Key, known.key) {
