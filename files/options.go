@@ -3,7 +3,6 @@ package files
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -53,9 +52,6 @@ func (f Format) String() string {
 	}
 	return fmt.Sprintf("Format(%d)", uint8(f))
 }
-
-// Formats are the names of all formats.
-func Formats() []string { return slices.Clone(formatNames[:]) }
 
 // ParseFormat reads a format's name.
 func ParseFormat(s string) (Format, error) {

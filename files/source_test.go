@@ -315,9 +315,9 @@ func TestPathsAreCheckedBeforeWork(t *testing.T) {
 	}
 	there := write(t, "a", nil)
 	for path, want := range map[string]string{
-		filepath.Join(t.TempDir(), "none-*"):   "no file matches",
+		filepath.Join(t.TempDir(), "none-*"): "no file matches",
 		filepath.Join(t.TempDir(), "n\none"): `there is no file "`,
-		t.TempDir():                            "is a folder",
+		t.TempDir():                          "is a folder",
 	} {
 		src := open(t, Options{}, there, path)
 		_, err := src.NewEnumerator(t.Context(), stream.EnumeratorContext{})

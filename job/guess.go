@@ -5,8 +5,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"github.com/millrace-dev/millrace/files"
 )
 
 // extensions are the names of formats that names of files end with.
@@ -48,7 +46,7 @@ func (p *Parsed) guessFormat(d *decoder) {
 		f.Format = formats[0]
 		p.Guessed = f.Format != "ndjson"
 	default:
-		checker{d}.fault(key+"paths", "names files of several formats, such as %q and %q: a job reads one, say which with format: %s",
-			told[formats[0]], told[formats[1]], strings.Join(files.Formats(), ", "))
+		checker{d}.fault(key+"paths", "has files of several formats by their names, such as %q and %q, and a job reads one: say which with format, or make two jobs of it",
+			told[formats[0]], told[formats[1]])
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"reflect"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -47,7 +46,7 @@ schema file as bq writes it.`,
 			text := w.file(args[0], args[1:]).YAML()
 			parsed, err := job.Parse(writeName, text, nil)
 			if err != nil {
-				return usage(w.inFlags(err))
+				return usage(inFlags(err))
 			}
 			if w.print {
 				in := parsed.Source.Files
@@ -57,7 +56,7 @@ schema file as bq writes it.`,
 			}
 			err = a.runParsed(cmd.Context(), parsed, &flags, typedAgain(cmd, args))
 			if invalid := (*job.InvalidError)(nil); errors.As(err, &invalid) {
-				return usage(w.inFlags(err))
+				return usage(inFlags(err))
 			}
 			if errors.Is(err, bigquery.ErrCredentials) {
 				err = bigquery.ErrCredentials // without the key of the job file
@@ -72,7 +71,7 @@ schema file as bq writes it.`,
 
 type writeFlags struct {
 	format, method, schema, rest string
-	csv                          job.CSV
+	csv                          csvFlags
 	deadLetters, partition       string
 	cluster                      []string
 	sample                       int
@@ -84,12 +83,7 @@ type writeFlags struct {
 func (w *writeFlags) add(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.StringVar(&w.format, "format", "", "how records lie in the input (default: as the names of the files tell, else ndjson): ndjson, avro, csv or parquet")
-	fs.StringVar(&w.csv.Delimiter, "delimiter", "", "`character` between the cells of CSV, \\t is a tab (default a comma)")
-	fs.StringVar(&w.csv.Quote, "quote", "", "`character` around cells of CSV (default a double quote)")
-	fs.BoolVar(&w.csv.NoQuotes, "no-quotes", false, "nothing encloses cells of CSV; large files are then read in ranges")
-	fs.BoolVar(&w.csv.NoHeader, "no-header", false, "the first record of CSV does not name the columns")
-	fs.IntVar(&w.csv.SkipRows, "skip-rows", 0, "`number` of records of CSV before the header")
-	fs.StringArrayVar(&w.csv.NullMarkers, "null", nil, "`text` that means NULL in cells of CSV, any number of times (default the empty text)")
+	w.csv.add(fs)
 	fs.BoolVar(&w.csv.AllowJaggedRows, "allow-jagged-rows", false, "cells of CSV that are missing at the end are NULL")
 	fs.StringVar(&w.csv.TimestampNumbers, "timestamp-numbers", "", "what numbers mean in TIMESTAMP columns of CSV: reject (default), seconds, millis or micros")
 	fs.StringVar(&w.method, "method", "default", "how to write: default, which delivers at least once")
@@ -140,13 +134,7 @@ func (w *writeFlags) file(table string, paths []string) *job.File {
 	b.Create.Cluster = w.cluster
 	b.SchemaUpdate = w.update
 	in := &job.Files{Paths: paths, Format: w.format}
-	csv := w.csv
-	if csv.Delimiter == `\t` {
-		csv.Delimiter = "\t"
-	}
-	if !reflect.ValueOf(csv).IsZero() {
-		in.CSV = &csv
-	}
+	in.CSV = w.csv.options()
 	return &job.File{
 		Job:        "write to " + table,
 		Source:     job.Source{Files: in},
@@ -186,14 +174,14 @@ var flagOf = []struct{ key, flag string }{
 }
 
 // inFlags tells faults in the words that were typed.
-func (w *writeFlags) inFlags(err error) error {
+func inFlags(err error) error {
 	var invalid *job.InvalidError
 	if !errors.As(err, &invalid) {
 		return err
 	}
 	faults := make([]error, len(invalid.Faults))
 	for i, f := range invalid.Faults {
-		if f.File != writeName {
+		if f.File != "" && f.File != writeName {
 			faults[i] = fmt.Errorf("--schema: %v", f) // has a place in the schema file
 			continue
 		}
