@@ -81,6 +81,9 @@ func originals[T any]() func(*stream.Record[T]) []byte {
 // DestinationReport is what a sink has done to one table.
 type DestinationReport = storagewrite.Report
 
+// AppendFailure is a failed append, as a DestinationReport tells the last one of each table.
+type AppendFailure = storagewrite.Failure
+
 // Report says what the sink has done so far, by destination and in the order of their names, over all lanes and attempts
 // of this process. It may be called at any time.
 func (s *Sink[T]) Report() []DestinationReport { return s.ledger.Reports() }

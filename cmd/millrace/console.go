@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"log/slog"
@@ -18,6 +19,8 @@ type console struct {
 	tty    bool
 	width  func() int
 	status string
+
+	asJSON bool // messages are lines of the log
 }
 
 func newConsole(w io.Writer) *console {
@@ -45,7 +48,32 @@ func (c *console) Write(p []byte) (int, error) {
 	return len(p), err
 }
 
-func (c *console) printf(format string, args ...any) { fmt.Fprintf(c, format, args...) }
+// printf says something to people, or, where the log is JSON, one message for each line to programs.
+func (c *console) printf(format string, args ...any) {
+	if c.asJSON {
+		c.record(slog.LevelInfo, fmt.Sprintf(format, args...))
+		return
+	}
+	fmt.Fprintf(c, format, args...)
+}
+
+// fail is printf for what ends the command.
+func (c *console) fail(format string, args ...any) {
+	if c.asJSON {
+		c.record(slog.LevelError, fmt.Sprintf(format, args...))
+		return
+	}
+	fmt.Fprintf(c, format, args...)
+}
+
+func (c *console) record(level slog.Level, text string) {
+	log := slog.New(slog.NewJSONHandler(c, nil))
+	for line := range strings.Lines(text) {
+		if msg := strings.TrimPrefix(strings.TrimSpace(line), "millrace: "); msg != "" {
+			log.Log(context.Background(), level, msg)
+		}
+	}
+}
 
 // setStatus draws the status line, "" takes it away. Where there is no terminal it does nothing.
 func (c *console) setStatus(line string) {

@@ -43,15 +43,15 @@ func (c *console) exit(err error) int {
 	case errors.Is(err, errReported):
 		return exitFailed
 	case errors.As(err, &invalid):
-		c.printf("%v\n", invalid)
+		c.fail("%v\n", invalid)
 		return exitUsage
 	case errors.As(err, &bad):
-		c.printf("millrace: %v\n", err)
+		c.fail("millrace: %v\n", err)
 		return exitUsage
 	case errors.Is(err, context.Canceled):
-		c.printf("millrace: interrupted\n")
+		c.fail("millrace: interrupted\n")
 		return exitFailed
 	}
-	c.printf("millrace: %v\n", err)
+	c.fail("millrace: %v\n", err)
 	return exitFailed
 }

@@ -2,30 +2,69 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"net"
 	"net/http"
+	"os"
+	"strings"
+	"sync/atomic"
 	"time"
+
+	"github.com/spf13/cobra"
 
 	"github.com/millrace-dev/millrace/engine"
 	"github.com/millrace-dev/millrace/internal/telemetry"
 	"github.com/millrace-dev/millrace/stream"
 )
 
-// watcher shows a running job over HTTP. It has no way to change anything.
+// httpFlags say where a running job can be watched, and by whom it can be steered.
+type httpFlags struct {
+	addr     string
+	tokenEnv string
+	hosts    []string
+}
+
+func (f *httpFlags) add(cmd *cobra.Command) {
+	fs := cmd.Flags()
+	fs.StringVar(&f.addr, "http", "", "`address` to serve /metrics, /healthz, /readyz and /api/job on, such as :9090; loopback unless a host is given")
+	fs.StringVar(&f.tokenEnv, "http-token-env", "", "`name` of the environment variable with the token that POST /api/savepoint and /api/stop take; without it they are refused")
+	fs.StringArrayVar(&f.hosts, "http-allow-host", nil, "a `name` with dots that --http may be called by, again for each; addresses and localhost always may")
+}
+
+// token is what those who may steer the job say, "" when nobody may.
+func (f *httpFlags) token() (string, error) {
+	if f.addr == "" && (f.tokenEnv != "" || len(f.hosts) > 0) {
+		return "", usagef("--http-token-env and --http-allow-host go with --http")
+	}
+	if f.tokenEnv == "" {
+		return "", nil
+	}
+	token := strings.TrimSpace(os.Getenv(f.tokenEnv))
+	if token == "" {
+		return "", usagef("--http-token-env %s: the environment variable is empty or not there", f.tokenEnv)
+	}
+	return token, nil
+}
+
+// watcher shows a running job over HTTP.
 type watcher struct {
+	handle *engine.Handle
 	meters *telemetry.Meter
 	server *http.Server
 	served chan error
+	tables atomic.Pointer[func() []tableReport] // nil until there is a sink
 }
 
-// watch starts to serve on addr; with "" it counts nothing and serves nothing.
-func (a *app) watch(ctx context.Context, addr string, handle *engine.Handle) (*watcher, error) {
-	if addr == "" {
+// watch starts to serve; without an address it counts nothing and serves nothing.
+func (a *app) watch(ctx context.Context, f *httpFlags, handle *engine.Handle) (*watcher, error) {
+	token, err := f.token()
+	if err != nil {
+		return nil, err
+	}
+	if f.addr == "" {
 		return &watcher{}, nil
 	}
-	l, err := new(net.ListenConfig).Listen(ctx, "tcp", loopback(addr))
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", loopback(f.addr))
 	if err != nil {
 		return nil, usagef("--http: %w", err)
 	}
@@ -33,32 +72,48 @@ func (a *app) watch(ctx context.Context, addr string, handle *engine.Handle) (*w
 	if err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
-	w := &watcher{meters: meters, served: make(chan error, 1)}
-	w.server = &http.Server{Handler: w.routes(handle), ReadHeaderTimeout: 10 * time.Second}
+	w := &watcher{handle: handle, meters: meters, served: make(chan error, 1)}
+	host, _, _ := net.SplitHostPort(f.addr)
+	w.server = &http.Server{
+		Handler:           &webGuard{append(f.hosts, host), w.routes(token)},
+		ReadHeaderTimeout: 10 * time.Second,
+	}
 	if tcp, ok := l.Addr().(*net.TCPAddr); ok && !tcp.IP.IsLoopback() {
-		a.say("millrace: %s can be reached from other machines, without a password\n", l.Addr())
+		a.say("millrace: %s can be reached from other machines, and shows the job to everybody there\n", l.Addr())
 	}
 	a.say("millrace: http://%s/metrics /healthz /readyz /api/job\n", l.Addr())
 	go func() { w.served <- w.server.Serve(l) }() // ends with close
 	return w, nil
 }
 
-func (w *watcher) routes(handle *engine.Handle) http.Handler {
+func (w *watcher) routes(token string) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", w.meters.Handler())
 	mux.HandleFunc("GET /healthz", func(rw http.ResponseWriter, _ *http.Request) { rw.Write([]byte("ok\n")) })
 	mux.HandleFunc("GET /readyz", func(rw http.ResponseWriter, _ *http.Request) {
-		if s := handle.Status().State; s != engine.Running {
+		if s := w.handle.Status().State; s != engine.Running {
 			http.Error(rw, s.String(), http.StatusServiceUnavailable)
 			return
 		}
 		rw.Write([]byte("ok\n"))
 	})
 	mux.HandleFunc("GET /api/job", func(rw http.ResponseWriter, _ *http.Request) {
-		rw.Header().Set("Content-Type", "application/json")
-		json.NewEncoder(rw).Encode(jobStatus(handle.Status()))
+		answer(rw, http.StatusOK, jobStatus(w.handle.Status(), w.reports()))
 	})
+	c := &control{w.handle, token}
+	mux.HandleFunc("POST /api/savepoint", c.withToken(c.savepoint))
+	mux.HandleFunc("POST /api/stop", c.withToken(c.stop))
 	return mux
+}
+
+// show adds what has become of the tables, once there is a sink.
+func (w *watcher) show(tables func() []tableReport) { w.tables.Store(&tables) }
+
+func (w *watcher) reports() []tableReport {
+	if tables := w.tables.Load(); tables != nil {
+		return (*tables)()
+	}
+	return nil
 }
 
 func (w *watcher) meter() stream.Meter {
@@ -79,53 +134,4 @@ func (w *watcher) close() error {
 		err = errors.Join(err, served)
 	}
 	return errors.Join(err, w.meters.Close(ctx))
-}
-
-// jobStatusJSON is what /api/job answers. Fields are added, never changed.
-type jobStatusJSON struct {
-	Job          string     `json:"job"`
-	State        string     `json:"state"`
-	Started      time.Time  `json:"started"`
-	Read         int64      `json:"read"`
-	Written      int64      `json:"written"`
-	DeadLettered int64      `json:"dead_lettered"`
-	Skipped      int64      `json:"skipped"`
-	Failed       int64      `json:"failed"`
-	Buffered     int64      `json:"buffered"`
-	Bytes        int64      `json:"bytes"`
-	InputBytes   int64      `json:"input_bytes"`
-	TotalBytes   int64      `json:"total_bytes,omitempty"`
-	Lanes        []laneJSON `json:"lanes"`
-	Checkpoint   int64      `json:"checkpoint"`
-	Checkpoints  int        `json:"checkpoints"`
-	ResumedFrom  int64      `json:"resumed_from,omitempty"`
-	Restarts     int        `json:"restarts"`
-	LastFailure  string     `json:"last_failure,omitempty"`
-}
-
-func jobStatus(s engine.Status) jobStatusJSON {
-	j := jobStatusJSON{Job: s.Job, State: s.State.String(), Started: s.Started, Read: s.Tally.Read, Written: s.Tally.Written,
-		DeadLettered: s.Tally.DeadLettered, Skipped: s.Tally.Skipped, Failed: s.Tally.Failed, Buffered: s.Tally.Lost(), Bytes: s.Tally.Bytes,
-		InputBytes: s.InputBytes, TotalBytes: s.TotalBytes, Checkpoint: s.Checkpoint.ID, Checkpoints: s.Checkpoints,
-		ResumedFrom: s.ResumedFrom, Restarts: s.Restarts, Lanes: lanes(s.Lanes)}
-	if s.LastFailure != nil {
-		j.LastFailure = s.LastFailure.Error()
-	}
-	return j
-}
-
-type laneJSON struct {
-	Lane     int    `json:"lane"`
-	Doing    string `json:"doing"`
-	Split    string `json:"split,omitempty"`
-	Position int64  `json:"position"`
-	Read     int64  `json:"read"`
-}
-
-func lanes(all []engine.LaneStatus) []laneJSON {
-	out := make([]laneJSON, len(all))
-	for i, l := range all {
-		out[i] = laneJSON{Lane: l.Lane, Doing: l.Doing.String(), Split: l.Split, Position: l.Position, Read: l.Tally.Read}
-	}
-	return out
 }

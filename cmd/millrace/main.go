@@ -21,5 +21,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	return a.console.exit(root.ExecuteContext(ctx))
+	err := root.ExecuteContext(ctx)
+	a.logIn(a.logFormat) // flags may have been wrong before this one was looked at
+	return a.console.exit(err)
 }

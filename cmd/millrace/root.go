@@ -22,6 +22,13 @@ type app struct {
 
 func (a *app) log() *slog.Logger { return a.console.logger(a.logFormat, a.quiet, a.verbose) }
 
+// logIn makes everything on standard error JSON, if that is the format: then nothing is drawn there either.
+func (a *app) logIn(format string) {
+	if format == "json" {
+		a.console.asJSON, a.console.tty = true, false
+	}
+}
+
 // say writes a message for people, unless they asked for quiet.
 func (a *app) say(format string, args ...any) {
 	if !a.quiet {
@@ -53,6 +60,7 @@ Exit status: 0 done, 1 the work failed, 2 bad usage or configuration (found befo
 		if a.logFormat != "text" && a.logFormat != "json" {
 			return usagef("--log-format %q: expected text or json", a.logFormat)
 		}
+		a.logIn(a.logFormat)
 		return nil
 	}
 	f := root.PersistentFlags()

@@ -21,7 +21,7 @@ type jobFlags struct {
 	parallelism int
 	store       string
 	from        string
-	http        string
+	http        httpFlags
 }
 
 func (f *jobFlags) add(cmd *cobra.Command) {
@@ -29,7 +29,7 @@ func (f *jobFlags) add(cmd *cobra.Command) {
 	cmd.Flags().IntVar(&f.parallelism, "parallelism", 0, "lanes that work side by side (default: as the job file says, else one for each processor)")
 	cmd.Flags().StringVar(&f.store, "checkpoint-dir", "", "`URL` of the checkpoint store, file://folder or gs://bucket/prefix (default: as the job file says)")
 	cmd.Flags().StringVar(&f.from, "from", "", "where to start: latest, none or a checkpoint's number (default: go on with an unfinished run)")
-	cmd.Flags().StringVar(&f.http, "http", "", "`address` to serve /metrics, /healthz, /readyz and /api/job on, such as :9090; loopback unless a host is given")
+	f.http.add(cmd)
 }
 
 func (a *app) runJob() *cobra.Command {
@@ -94,7 +94,7 @@ func (a *app) runParsed(ctx context.Context, parsed *job.Parsed, f *jobFlags, ag
 		defer func() { err = errors.Join(err, local.Close()) }()
 		s.Connection, s.CreateDatasets = local.connection(), true
 	}
-	watch, err := a.watch(ctx, f.http, handle)
+	watch, err := a.watch(ctx, &f.http, handle)
 	if err != nil {
 		return err
 	}
@@ -109,6 +109,7 @@ func (a *app) runParsed(ctx context.Context, parsed *job.Parsed, f *jobFlags, ag
 	if err != nil {
 		return err
 	}
+	watch.show(pipeline.Tables)
 	signals.running.Store(true)
 	stopProgress := bar.follow(handle)
 	result, err := pipeline.Run(ctx, job.RunOptions{

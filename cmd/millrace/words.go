@@ -16,7 +16,10 @@ import (
 	"github.com/millrace-dev/millrace/bigquery"
 )
 
-type tableReport = bigquery.DestinationReport
+type (
+	tableReport   = bigquery.DestinationReport
+	appendFailure = bigquery.AppendFailure
+)
 
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:=@%+-]+$`)
 

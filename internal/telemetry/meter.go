@@ -90,9 +90,10 @@ func lookup[S any](m *Meter, in stream.Instrument, labels []stream.Label, make f
 	return s
 }
 
-// unit leaves out "1": Prometheus would call every plain number a ratio.
+// unit leaves out what would change the name that Prometheus sees, so that it is the documented one: "1", which makes every
+// plain number a ratio, and milliseconds, which the names end with already.
 func unit(in stream.Instrument) string {
-	if in.Unit == "1" {
+	if in.Unit == "1" || in.Unit == "ms" && strings.HasSuffix(in.Name, "_ms") {
 		return ""
 	}
 	return in.Unit

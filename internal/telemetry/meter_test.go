@@ -27,6 +27,8 @@ func TestMeterShowsSeries(t *testing.T) {
 	}
 	wg.Wait()
 	m.Counter(sent, stream.Label{Key: "lane", Value: "a\"b\n\xff"})
+	m.Gauge(stream.Instrument{Name: "millrace.engine.commit_duration_ms", Unit: "ms", Help: "Time."}).Set(8)
+	m.Counter(stream.Instrument{Name: "millrace.engine.bytes_read", Unit: "By", Help: "Bytes."}).Add(9)
 	m.Gauge(stream.Instrument{Name: "millrace.engine.lanes", Unit: "1", Help: "Lanes."}).Set(7)
 
 	w := httptest.NewRecorder()
@@ -35,7 +37,7 @@ func TestMeterShowsSeries(t *testing.T) {
 	for _, want := range []string{
 		`millrace_bigquery_sink_records_sent_total{lane="0"} 400`,
 		`# HELP millrace_bigquery_sink_records_sent_total Rows sent.`,
-		"millrace_engine_lanes 7", `} 0`,
+		"millrace_engine_lanes 7", `} 0`, "millrace_engine_commit_duration_ms 8", "millrace_engine_bytes_read_total 9",
 	} {
 		if !strings.Contains(string(body), want) {
 			t.Errorf("no %q in:\n%s", want, body)
