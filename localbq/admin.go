@@ -17,8 +17,16 @@ func ScaledClock(factor float64) Clock { return clock.Scaled(factor) }
 func (i *Instance) newAdmin() http.Handler {
 	return admin.New(admin.Deps{
 		Faults: i.faults, Clock: i.config.Clock, WriteAudit: i.audit.WriteTo, Check: i.checkTable, SetMode: i.setMode,
-		ApplyChanges: i.ApplyChanges,
+		ApplyChanges: i.ApplyChanges, Denials: func() any { return i.denials.all() }, SetDenials: i.setDenials,
 	})
+}
+
+func (i *Instance) setDenials(text []byte) error {
+	all, err := ParseDenials(text)
+	if err != nil {
+		return err
+	}
+	return i.SetDenials(all...)
 }
 
 func (i *Instance) setMode(table, mode string) error {

@@ -114,36 +114,6 @@ type AuditOptions struct {
 	CountsOnly bool
 }
 
-// Denial refuses one caller one permission on one resource. Empty fields match everything.
-type Denial struct {
-	// Principal is who the bearer token "local:<principal>" names; without a token it is anonymous@local.
-	Principal string
-	// Permission is TABLES_GET or TABLES_UPDATE_DATA for the Storage Write API.
-	Permission string
-	// Resource is "projects/p/datasets/d/tables/t".
-	Resource string
-}
-
-func (d Denial) matches(principal, permission, resource string) bool {
-	return (d.Principal == "" || d.Principal == principal) && (d.Permission == "" || d.Permission == permission) &&
-		(d.Resource == "" || d.Resource == resource)
-}
-
-// denied is Config.Deny as the faces ask it; nil where nobody is denied anything.
-func (c *Config) denied() func(principal, permission, resource string) bool {
-	if len(c.Deny) == 0 {
-		return nil
-	}
-	return func(principal, permission, resource string) bool {
-		for _, d := range c.Deny {
-			if d.matches(principal, permission, resource) {
-				return true
-			}
-		}
-		return false
-	}
-}
-
 // mode is the mode a new table starts in.
 func (c *Config) mode(ref store.TableRef) Mode {
 	for _, name := range []string{ref.Project + "." + ref.Dataset + "." + ref.Table, ref.Dataset + "." + ref.Table, "*"} {

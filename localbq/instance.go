@@ -45,6 +45,8 @@ type Instance struct {
 	certificates *certificates
 	// storms are windows held open and quotas used up by fault rules.
 	storms *storm.Storms
+	// denials are what callers are refused.
+	denials denials
 	// expire ends a read session before its time, dropResult deletes a query's result, restart ends all AppendRows calls.
 	expire     func(session string) error
 	dropResult func(job string) error
@@ -70,6 +72,7 @@ type Instance struct {
 func Start(ctx context.Context, c Config) (*Instance, error) {
 	c.resolve()
 	i := &Instance{config: c}
+	i.denials.set(c.Deny)
 	i.calls, i.endCalls = context.WithCancel(context.Background())
 	if err := i.start(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("local BigQuery: %w", err), i.Close())

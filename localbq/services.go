@@ -39,7 +39,7 @@ func (i *Instance) newREST() *http.Server {
 	protocols.SetHTTP1(true)
 	protocols.SetUnencryptedHTTP2(true)
 	face := rest.New(rest.Deps{
-		Store: i.store, Objects: i.objects, Clock: i.config.Clock, Queries: i.config.Queries, NoQueries: noQueries, Denied: i.config.denied(),
+		Store: i.store, Objects: i.objects, Clock: i.config.Clock, Queries: i.config.Queries, NoQueries: noQueries, Denied: i.denials.denied,
 		Profile: i.config.Profile, Seed: i.config.Seed, Watch: i.watch().REST(), Reads: i.jobReads, JobState: i.watch().Job, Storms: i.storms,
 	})
 	i.dropResult = face.DropResult
@@ -99,7 +99,7 @@ func (i *Instance) newGRPC() *grpc.Server {
 	)
 	write := writeapi.New(writeapi.Deps{
 		Store: i.store, Clock: i.config.Clock, Watch: i.watch(), Profile: i.config.Profile, Seed: i.config.Seed,
-		Denied: i.config.denied(), Storms: i.storms,
+		Denied: i.denials.denied, Storms: i.storms,
 	})
 	write.Register(s)
 	i.restart = write.Restart
@@ -107,7 +107,7 @@ func (i *Instance) newGRPC() *grpc.Server {
 
 	limits := i.config.Profile.Limits
 	read := readapi.New(readapi.Deps{
-		Store: i.store, Clock: i.config.Clock, Profile: i.config.Profile, Seed: i.config.Seed, Denied: i.config.denied(),
+		Store: i.store, Clock: i.config.Clock, Profile: i.config.Profile, Seed: i.config.Seed, Denied: i.denials.denied,
 		Limits:  readapi.Limits{SplitBytes: limits.ReadSplitBytes, BlockBytes: limits.ReadBlockBytes, BlockRows: limits.ReadBlockRows},
 		Queries: i.config.Queries, NoQueries: noQueries, Storms: i.storms,
 	})

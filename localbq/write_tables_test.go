@@ -2,6 +2,7 @@ package localbq_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -72,6 +73,59 @@ func TestDeny(t *testing.T) {
 	absent := connect(t, c, "mallory").ends(ids.first(t, stream("d.none"), "id: 1"), codes.PermissionDenied, "(or it may not exist)")
 	if got := strings.ReplaceAll(absent.Message(), "d.none", "d.t"); strings.ReplaceAll(got, "tables/none", "tables/t") != real.Message() {
 		t.Errorf("a denial says %q, an absent table %q", real.Message(), absent.Message())
+	}
+}
+
+func TestDenials(t *testing.T) {
+	bq := start(t, localbq.Config{})
+	makeTable(t, bq, "d.t", column("id", "INTEGER"))
+	makeTable(t, bq, "d.u", column("id", "INTEGER"))
+	ids := describe(t, "id int64")
+	c := writeClient(t, bq)
+	granted := func(table string) []string {
+		client, err := bigquery.NewClient(context.Background(), localbq.DefaultProject, bq.ClientOptions()...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer client.Close()
+		got, err := client.Dataset("d").Table(table).IAM().TestPermissions(context.Background(), []string{"bigquery.tables.get", "bigquery.tables.updateData"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	both := []string{"bigquery.tables.get", "bigquery.tables.updateData"}
+	if got := granted("t"); !slices.Equal(got, both) {
+		t.Errorf("granted %v, want everything", got)
+	}
+	if err := bq.SetDenials(localbq.Denial{Permission: "bigquery.tables.updateData", Resource: path("d.t")}); err != nil {
+		t.Fatal(err)
+	}
+	if got := granted("t"); !slices.Equal(got, both[:1]) {
+		t.Errorf("granted %v on the table, want what is not denied", got)
+	}
+	if got := granted("u"); !slices.Equal(got, both) {
+		t.Errorf("granted %v on another table, want everything", got)
+	}
+	connect(t, c).ends(ids.first(t, stream("d.t"), "id: 1"), codes.PermissionDenied, "TABLES_UPDATE_DATA")
+	connect(t, c).append(ids.first(t, stream("d.u"), "id: 1"))
+
+	// Over HTTP, of a whole dataset, and gone again.
+	if code := admin(t, bq, "PUT", "denials", `{"resource": "projects/`+localbq.DefaultProject+`/datasets/d"}`, nil); code != 200 {
+		t.Fatalf("code %d", code)
+	}
+	if got := granted("u"); len(got) != 0 {
+		t.Errorf("granted %v, want nothing", got)
+	}
+	if code := admin(t, bq, "PUT", "denials", `[]`, nil); code != 200 {
+		t.Fatalf("code %d", code)
+	}
+	connect(t, c).append(ids.first(t, stream("d.t"), "id: 1"))
+
+	for _, bad := range []string{`[{"permision": "x"}]`, `[{"permission": "tables.get"}]`, `[{"resource": "d.t"}]`, `[] []`, `7`, "", `null`, `[null]`, `[{"resource": "projects/p/datasets/d/tables/t/streams/s"}]`} {
+		if code := admin(t, bq, "PUT", "denials", bad, nil); code != 400 {
+			t.Errorf("%s: code %d, want 400", bad, code)
+		}
 	}
 }
 

@@ -73,7 +73,7 @@ func (a *app) serveLocal(ctx context.Context, c localbq.Config) (*localbq.Instan
 
 func (a *app) local() *cobra.Command {
 	var c localbq.Config
-	var faults, ready, clock, profile string
+	var faults, ready, clock, profile, deny string
 	var rules []localbq.Fault
 	cmd := &cobra.Command{
 		Use:   "local",
@@ -101,6 +101,15 @@ Without --dir the data is gone when it ends.`,
 					return usagef("--faults %s: %w", faults, err)
 				}
 			}
+			if deny != "" {
+				text, err := os.ReadFile(deny)
+				if err != nil {
+					return usagef("--deny: %w", err)
+				}
+				if c.Deny, err = localbq.ParseDenials(text); err != nil {
+					return usagef("--deny %s: %w", deny, err)
+				}
+			}
 			return a.serve(cmd.Context(), c, rules, ready)
 		},
 	}
@@ -114,6 +123,7 @@ Without --dir the data is gone when it ends.`,
 	f.StringVar(&clock, "clock", "real", "real, manual (moved by POST /local/v1/clock/advance), or how many times as fast as the machine's it runs")
 	f.StringVar(&profile, "profile", "friendly", "friendly, or service: with BigQuery's windows of propagation and its quotas")
 	f.StringVar(&faults, "faults", "", "`file` of fault rules, a JSON array")
+	f.StringVar(&deny, "deny", "", "`file` of permissions to refuse, a JSON array of principal, permission and resource, each of which may be left out")
 	f.StringVar(&ready, "ready-file", "", "`file` to write the endpoints to, as JSON, once they answer")
 	f.BoolVar(&c.AutoCreateDataset, "create-datasets", true, "make a dataset when a table is created in it")
 	return cmd

@@ -1,5 +1,5 @@
 // Package admin is the HTTP interface to a local BigQuery's own machinery, under /local/v1/: the audit log, fault rules,
-// barriers, the clock and the modes of tables. Answers are JSON; refusals are {"error": message}.
+// barriers, denials, the clock and the modes of tables. Answers are JSON; refusals are {"error": message}.
 package admin
 
 import (
@@ -27,6 +27,9 @@ type Deps struct {
 	SetMode func(table, mode string) error
 	// ApplyChanges brings a table's base up to date with its changes.
 	ApplyChanges func(table string) error
+	// Denials answers what callers are refused, and SetDenials reads what they are to be refused from now on.
+	Denials    func() any
+	SetDenials func(text []byte) error
 }
 
 // New makes the handler of everything under /local/v1/.
@@ -38,6 +41,8 @@ func New(d Deps) http.Handler {
 	mux.HandleFunc("POST /local/v1/faults", d.addFaults)
 	mux.HandleFunc("DELETE /local/v1/faults", d.clearFaults)
 	mux.HandleFunc("POST /local/v1/faults/{name}/release", d.releaseFault)
+	mux.HandleFunc("GET /local/v1/denials", d.listDenials)
+	mux.HandleFunc("PUT /local/v1/denials", d.setDenials)
 	mux.HandleFunc("GET /local/v1/barriers/next", d.nextBarrier)
 	mux.HandleFunc("POST /local/v1/barriers/{id}/release", d.barrier((*fault.Barrier).Release))
 	mux.HandleFunc("POST /local/v1/barriers/{id}/cut", d.barrier((*fault.Barrier).Cut))
@@ -116,6 +121,20 @@ func (d *Deps) releaseFault(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	answer(w, d.Faults.List())
+}
+
+func (d *Deps) listDenials(w http.ResponseWriter, _ *http.Request) { answer(w, d.Denials()) }
+
+func (d *Deps) setDenials(w http.ResponseWriter, r *http.Request) {
+	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 1<<20))
+	if err == nil {
+		err = d.SetDenials(text)
+	}
+	if err != nil {
+		refuse(w, http.StatusBadRequest, err)
+		return
+	}
+	d.listDenials(w, r)
 }
 
 // maxPoll is how long a poll for a barrier waits when it does not say.

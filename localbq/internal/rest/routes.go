@@ -123,7 +123,7 @@ func (s *Server) customDataset(c *call) (any, error) {
 	return s.unknown(c)
 }
 
-// customTable answers the IAM methods: a stub policy, and every permission that is asked for.
+// customTable answers the IAM methods: a stub policy, and those permissions that are asked for and not denied.
 func (s *Server) customTable(c *call) (any, error) {
 	id, verb, _ := strings.Cut(c.r.PathValue("table"), ":")
 	c.r.SetPathValue("table", id)
@@ -145,5 +145,22 @@ func (s *Server) customTable(c *call) (any, error) {
 	if err := c.body(&asked); err != nil {
 		return nil, err
 	}
-	return asked, nil
+	return s.granted(c, asked.Permissions)
+}
+
+// granted answers which permissions a caller has on a table. An answer without any has no list (IAM v1,
+// TestIamPermissionsResponse, a repeated field); a permission that nobody could have is refused.
+func (s *Server) granted(c *call, asked []string) (any, error) {
+	var has []string
+	for _, p := range asked {
+		if strings.ContainsAny(p, "*") || strings.Count(p, ".") < 2 {
+			return nil, refusal.New(refusal.Invalid, "Permission %s is not valid for this resource.", p)
+		}
+		if t := c.table(); s.Denied == nil || !s.Denied(c.principal, p, t.Path()) {
+			has = append(has, p)
+		}
+	}
+	return struct {
+		Permissions []string `json:"permissions,omitempty"`
+	}{has}, nil
 }

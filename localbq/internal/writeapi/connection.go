@@ -139,6 +139,9 @@ func (c *connection) checkFields(r *request) error {
 func (c *connection) destination(r *request) (*destination, error) {
 	ref := c.stream.table
 	t, err := c.server.table(c.ctx, ref, permissionGet)
+	if err == nil {
+		_, err = c.server.table(c.ctx, ref, permissionUpdate) // which an absent table is not asked for: it names the other
+	}
 	if err == nil && c.stream.isDefault() && c.server.windows.tooFresh(t, c.server.Clock.Now()) {
 		err = permissionDenied(permissionUpdate, ref.Path())
 	}
