@@ -32,7 +32,7 @@ func (pl *Pipeline) avroRows(ctx context.Context, c bigquery.Connection, s Surro
 			err = fmt.Errorf("sink.bigquery.schema.table: %w", err)
 		}
 	default:
-		o.JSONPaths = schema.Infer.JSON
+		o.JSONPaths, o.GeographyPaths, o.DeriveRequired = schema.Infer.JSON, schema.Infer.Geography, schema.Infer.Required
 		text, err = pl.firstSchema(ctx, s.Stdin)
 	}
 	if err != nil {

@@ -26,6 +26,7 @@ func check(f *File, d *decoder) {
 	if c.one("sink", keysOf(reflect.TypeFor[Sink]())...) && f.Sink.BigQuery != nil {
 		c.bigquery(f.Sink.BigQuery)
 		c.avro(f)
+		c.protobuf(f)
 		if f.Source.Files != nil {
 			c.together(f.Source.Files, &f.Sink.BigQuery.Schema)
 		}
@@ -141,11 +142,7 @@ func (c checker) avro(f *File) {
 	if strings.ContainsAny(b.Table, "{}") && c.sound(sink+"table") {
 		c.fault(sink+"table", "%q has placeholders, which records of Avro files do not fill: name one table", b.Table)
 	}
-	for _, key := range []string{"schema.rest", "schema.infer.sample", "schema.infer.scan", "schema.infer.text"} {
-		if c.there(sink + key) {
-			c.fault(sink+key, "means nothing for Avro, whose files tell their schema")
-		}
-	}
+	c.told("Avro, whose files tell their schema")
 	if b.Schema.Infer != nil && c.there(sink+"schema.unknownFields") {
 		c.fault(sink+"schema.unknownFields", "means nothing for a schema that is the files' own")
 	}
@@ -176,6 +173,13 @@ func (c checker) csv(f *Files) {
 // together checks what not every format of files has.
 func (c checker) together(f *Files, s *Schema) {
 	const key = "sink.bigquery.schema"
+	if f.Format == "ndjson" || f.Format == "" || f.Format == "csv" {
+		for _, k := range []string{".infer.geography", ".infer.required"} {
+			if c.there(key + k) {
+				c.fault(key+k, "needs files that tell their columns: Avro, Parquet or protobuf")
+			}
+		}
+	}
 	switch {
 	case f.Format != "csv" && f.Format != "parquet":
 		return

@@ -21,8 +21,9 @@ type Source struct {
 // Files reads local files.
 type Files struct {
 	Paths          []string `need:"true"` // files and patterns; relative ones are relative to the job file
-	Format         string   `one:"ndjson,avro,csv,parquet"`
+	Format         string   `one:"ndjson,avro,csv,parquet,protobuf"`
 	CSV            *CSV
+	Protobuf       *Protobuf
 	MaxRecordBytes Bytes
 	MaxBlockBytes  Bytes
 	SplitBytes     Bytes
@@ -38,6 +39,14 @@ type CSV struct {
 	NullMarkers      []string // texts that mean NULL; none given: the empty text
 	AllowJaggedRows  bool     // missing cells at the end are NULL
 	TimestampNumbers string   `one:"reject,seconds,millis,micros"` // what numbers mean in TIMESTAMP columns
+}
+
+// Protobuf says which messages protobuf files hold, each with its length before it.
+type Protobuf struct {
+	Descriptors      string   `need:"true"` // a descriptor set file, with all that its files import
+	Message          string   `need:"true"` // full name, with the package
+	JSONOptions      []string // field options that mark JSON columns: full names, or numbers
+	GeographyOptions []string // field options that mark GEOGRAPHY columns
 }
 
 // Sink is where records go: exactly one of its keys.
@@ -74,6 +83,9 @@ type Infer struct {
 	Scan   Bytes    // how much input is looked through for them; 0 is all of it
 	Text   bool     // keep times and dates as STRING
 	JSON   []string // fields that become JSON columns whatever they hold, as "payload.labels" or "items[].extra"
+
+	Geography []string // text fields that become GEOGRAPHY columns, where files tell their columns
+	Required  bool     // columns that files say are never null are REQUIRED
 }
 
 // Create says how tables are made that are not there.

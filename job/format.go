@@ -27,7 +27,7 @@ type format interface {
 	// rows makes the serializer. Fields without a column are dropped where ignore says so.
 	rows(schemas jsonrow.Schemas, ignore bool) (row.Serializer[files.Record], error)
 	// inference begins to learn the columns of one table.
-	inference(o jsonrow.InferOptions) (inference, error)
+	inference(s Schema) (inference, error)
 }
 
 // inference learns what the columns of one table are.
@@ -45,6 +45,8 @@ func (f *Files) format() format {
 		return csvFormat{f.CSV.options(), f.CSV.fileOptions()}
 	case "parquet":
 		return parquetFormat{}
+	case "protobuf":
+		return protobufFormat{}
 	}
 	return ndjsonFormat{}
 }
@@ -61,8 +63,8 @@ func (ndjsonFormat) rows(schemas jsonrow.Schemas, ignore bool) (row.Serializer[f
 	return jsonrow.New(func(r files.Record) []byte { return r.Bytes }, schemas, jsonrow.Options{IgnoreUnknownFields: ignore})
 }
 
-func (ndjsonFormat) inference(o jsonrow.InferOptions) (inference, error) {
-	return jsonInference{jsonrow.NewInference(o)}, nil
+func (ndjsonFormat) inference(s Schema) (inference, error) {
+	return jsonInference{jsonrow.NewInference(jsonrow.InferOptions{Rest: s.Rest, TimesAsStrings: s.Infer.Text, JSONPaths: s.Infer.JSON})}, nil
 }
 
 type jsonInference struct{ *jsonrow.Inference }
@@ -136,7 +138,7 @@ func (f csvFormat) rows(schemas jsonrow.Schemas, ignore bool) (row.Serializer[fi
 	}), o)
 }
 
-func (f csvFormat) inference(jsonrow.InferOptions) (inference, error) {
+func (f csvFormat) inference(Schema) (inference, error) {
 	inf, err := csvrow.NewInference(f.cells)
 	return csvInference{inf}, err
 }
@@ -190,8 +192,8 @@ func (parquetFormat) rows(schemas jsonrow.Schemas, ignore bool) (row.Serializer[
 	return &parquetRows{schemas: schemas, ignore: ignore, known: map[table.Destination]*arrowrow.Serializer{}}, nil
 }
 
-func (parquetFormat) inference(o jsonrow.InferOptions) (inference, error) {
-	return &arrowInference{paths: o.JSONPaths}, nil
+func (parquetFormat) inference(s Schema) (inference, error) {
+	return &arrowInference{options: arrowrow.Options{JSON: s.Infer.JSON, Geography: s.Infer.Geography, DeriveRequired: s.Infer.Required}}, nil
 }
 
 // parquetRows makes rows of the rows of Parquet files, whose schema the first record of a table tells.
@@ -252,14 +254,14 @@ func (p *parquetRows) learn(dst table.Destination, rec arrowrow.Row) (*arrowrow.
 
 // arrowInference takes the schema of the first batch.
 type arrowInference struct {
-	paths   []string
+	options arrowrow.Options
 	columns *table.Schema
 	n       int
 }
 
 func (i *arrowInference) add(r files.Record) (err error) {
 	if i.columns == nil {
-		i.columns, err = arrowrow.SchemaOf(arrowRow(r).Batch.Schema(), arrowrow.Options{JSON: i.paths})
+		i.columns, err = arrowrow.SchemaOf(arrowRow(r).Batch.Schema(), i.options)
 	}
 	i.n++
 	return err

@@ -21,7 +21,7 @@ func InferSchema(ctx context.Context, f Files, sample int, o jsonrow.InferOption
 	if err != nil {
 		return nil, err
 	}
-	inference, err := f.format().inference(o)
+	inference, err := f.format().inference(Schema{Rest: o.Rest, Infer: &Infer{Text: o.TimesAsStrings, JSON: o.JSONPaths}})
 	if err != nil {
 		return nil, err
 	}

@@ -70,7 +70,10 @@ func (p *Parsed) prepare(ctx context.Context, s Surroundings) (*Pipeline, error)
 		return nil, err
 	}
 	b := p.Sink.BigQuery
-	records := p.Source.Files.format()
+	records, err := p.records()
+	if err != nil {
+		return nil, err
+	}
 	to, fixed, err := resolver(b.Table, records)
 	if err != nil {
 		return nil, err
@@ -86,9 +89,12 @@ func (p *Parsed) prepare(ctx context.Context, s Surroundings) (*Pipeline, error)
 		connection = *s.Connection
 	}
 	var rows row.Serializer[files.Record]
-	if p.Source.Files.Format == "avro" {
+	switch records := records.(type) {
+	case avroFormat:
 		rows, err = pl.avroRows(ctx, connection, s)
-	} else {
+	case protobufFormat:
+		rows, err = pl.protobufRows(records, fixed)
+	default:
 		rows, err = pl.rows(ctx, records, to, fixed, connection, s)
 	}
 	if err != nil {
@@ -99,6 +105,14 @@ func (p *Parsed) prepare(ctx context.Context, s Surroundings) (*Pipeline, error)
 	o.Create.Datasets = o.Create.Datasets || s.CreateDatasets
 	pl.sink, err = bigquery.NewSink(to, row.Serializer[files.Record](whole{rows}), o)
 	return pl, err
+}
+
+// records is the format of the files, with what it takes to look into records.
+func (p *Parsed) records() (format, error) {
+	if p.Source.Files.Format == "protobuf" {
+		return p.protobuf()
+	}
+	return p.Source.Files.format(), nil
 }
 
 // rows makes the serializer of a format whose records take the schemas of their tables.
@@ -256,7 +270,7 @@ func (pl *Pipeline) infer(ctx context.Context, to bigquery.Resolver[files.Record
 	sc := &scan{source: pl.source, to: to, fixed: fixed, sample: cmp.Or(in.Sample, defaultSample), limit: int64(in.Scan),
 		options: pl.file.Source.Files.options(),
 		infer: func() (inference, error) {
-			return pl.file.Source.Files.format().inference(jsonrow.InferOptions{Rest: b.Schema.Rest, TimesAsStrings: in.Text, JSONPaths: in.JSON})
+			return pl.file.Source.Files.format().inference(b.Schema)
 		}}
 	if pl.ReadsStdin() {
 		if err := sc.peek(ctx, pl.source, s.Stdin); err != nil {

@@ -12,9 +12,13 @@ import (
 	"github.com/millrace-dev/millrace/internal/nearest"
 )
 
-// CheckSchema reads the schema file, if one is named, and holds it to what the job file says of its columns. An
-// *InvalidError lists every fault, those of the schema with their places in its file. Nothing else is read.
+// CheckSchema reads the schema file, if one is named, or the descriptors of protobuf messages, and holds it to what the job file says
+// of its columns. An *InvalidError lists every fault, those of the schema with their places in its file. Nothing else is read.
 func (p *Parsed) CheckSchema() error {
+	if p.Source.Files.Format == "protobuf" {
+		_, err := p.protobuf()
+		return err
+	}
 	if p.Sink.BigQuery.Schema.File == "" {
 		return nil
 	}

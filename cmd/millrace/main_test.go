@@ -34,6 +34,8 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"waitfile": waitFile,
 			"setfrom":  setFrom,
+			"protoset": protoSet,
+			"delimit":  delimit,
 		},
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,

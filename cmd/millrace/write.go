@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -30,6 +31,7 @@ schema file as bq writes it.`,
   gzip -dc events.ndjson.gz | millrace write 'my-project.github.{event}' - --schema schema.json
   millrace write my-project.shop.orders orders.csv --format csv --null '\N'
   millrace write my-project.shop.orders orders.tsv --format csv --delimiter '\t'
+  millrace write my-project.shop.orders orders.binpb --format protobuf --descriptors shop.pb --message shop.Order
   millrace write my-project.logs.app 'logs/*.ndjson' --dead-letters bad.ndjson --partition day:time`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -72,9 +74,10 @@ schema file as bq writes it.`,
 type writeFlags struct {
 	format, method, schema, rest string
 	csv                          csvFlags
+	protobuf                     job.Protobuf
+	infer                        job.Infer
 	deadLetters, partition       string
 	cluster                      []string
-	sample                       int
 	ignoreUnknown, never, print  bool
 	update                       job.SchemaUpdate
 	connection                   job.Connection
@@ -82,13 +85,20 @@ type writeFlags struct {
 
 func (w *writeFlags) add(cmd *cobra.Command) {
 	fs := cmd.Flags()
-	fs.StringVar(&w.format, "format", "", "how records lie in the input (default: as the names of the files tell, else ndjson): ndjson, avro, csv or parquet")
+	fs.StringVar(&w.format, "format", "", "how records lie in the input (default: as the names of the files tell, else ndjson): ndjson, avro, csv, parquet or protobuf")
 	w.csv.add(fs)
 	fs.BoolVar(&w.csv.AllowJaggedRows, "allow-jagged-rows", false, "cells of CSV that are missing at the end are NULL")
 	fs.StringVar(&w.csv.TimestampNumbers, "timestamp-numbers", "", "what numbers mean in TIMESTAMP columns of CSV: reject (default), seconds, millis or micros")
+	fs.StringVar(&w.protobuf.Descriptors, "descriptors", "", "descriptor set `file` of protobuf messages, as protoc --include_imports --descriptor_set_out writes it")
+	fs.StringVar(&w.protobuf.Message, "message", "", "full `name` of the protobuf message that the files hold")
+	fs.StringArrayVar(&w.protobuf.JSONOptions, "json-option", nil, "`name` or number of a protobuf field option that marks JSON columns; may be repeated")
+	fs.StringArrayVar(&w.protobuf.GeographyOptions, "geography-option", nil, "`name` or number of a protobuf field option that marks GEOGRAPHY columns; may be repeated")
 	fs.StringVar(&w.method, "method", "default", "how to write: default, which delivers at least once")
 	fs.StringVar(&w.schema, "schema", "infer", "infer, table, or a schema `file`")
-	fs.IntVar(&w.sample, "sample", 0, "records that infer looks at for each table (default 1000)")
+	fs.IntVar(&w.infer.Sample, "sample", 0, "records that infer looks at for each table (default 1000)")
+	fs.StringArrayVar(&w.infer.JSON, "json", nil, "dotted `path` of a field that becomes a JSON column; may be repeated")
+	fs.StringArrayVar(&w.infer.Geography, "geography", nil, "dotted `path` of a text field that becomes a GEOGRAPHY column: Avro, Parquet, protobuf; may be repeated")
+	fs.BoolVar(&w.infer.Required, "required", false, "columns that files say are never null are REQUIRED: Avro, Parquet, protobuf")
 	fs.StringVar(&w.rest, "rest", "", "name of a JSON `column` that takes every field without a column of its own")
 	fs.BoolVar(&w.ignoreUnknown, "ignore-unknown-fields", false, "drop fields that have no column")
 	fs.StringVar(&w.deadLetters, "dead-letters", "", "`file` for records that cannot be written (default: the first one ends the job)")
@@ -111,11 +121,14 @@ func (w *writeFlags) file(table string, paths []string) *job.File {
 	b := &job.BigQuery{Method: w.method, Table: table, Connection: w.connection}
 	switch w.schema {
 	case "infer":
-		b.Schema.Infer = &job.Infer{Sample: w.sample}
+		b.Schema.Infer = &w.infer
 	case "table":
 		b.Schema.Table = true
 	default:
 		b.Schema.File = w.schema
+	}
+	if w.infer.JSON != nil || w.infer.Geography != nil || w.infer.Required {
+		b.Schema.Infer = &w.infer // where it does not belong, that is said
 	}
 	b.Schema.Rest = w.rest
 	if w.ignoreUnknown {
@@ -135,6 +148,9 @@ func (w *writeFlags) file(table string, paths []string) *job.File {
 	b.SchemaUpdate = w.update
 	in := &job.Files{Paths: paths, Format: w.format}
 	in.CSV = w.csv.options()
+	if !reflect.ValueOf(w.protobuf).IsZero() {
+		in.Protobuf = &w.protobuf
+	}
 	return &job.File{
 		Job:        "write to " + table,
 		Source:     job.Source{Files: in},
@@ -155,6 +171,9 @@ var flagOf = []struct{ key, flag string }{
 	{"sink.bigquery.method", "--method"},
 	{"sink.bigquery.schema.rest", "--rest"},
 	{"sink.bigquery.schema.infer.sample", "--sample"},
+	{"sink.bigquery.schema.infer.json", "--json"},
+	{"sink.bigquery.schema.infer.geography", "--geography"},
+	{"sink.bigquery.schema.infer.required", "--required"},
 	{"sink.bigquery.schema.unknownFields", "--ignore-unknown-fields"},
 	{"sink.bigquery.schema", "--schema"},
 	{"sink.bigquery.create.partition", "--partition"},
@@ -170,6 +189,11 @@ var flagOf = []struct{ key, flag string }{
 	{"source.files.csv.timestampNumbers", "--timestamp-numbers"},
 	{"source.files.csv.nullMarkers", "--null"},
 	{"source.files.csv", "a flag of CSV"},
+	{"source.files.protobuf.descriptors", "--descriptors"},
+	{"source.files.protobuf.message", "--message"},
+	{"source.files.protobuf.jsonOptions", "--json-option"},
+	{"source.files.protobuf.geographyOptions", "--geography-option"},
+	{"source.files.protobuf", "a flag of protobuf"},
 	{"job", "TABLE"},
 }
 

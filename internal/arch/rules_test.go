@@ -149,6 +149,6 @@ var rules = []rule{
 		theirs: []string{"go.opentelemetry.io/otel", "github.com/prometheus/client_golang"}},
 	{room: "cmd/millrace", why: "the command: joins everything by hand", ours: []string{"stream", "engine", "files", "job", "bigquery", "deadletter", "deadletter/filequeue",
 		"bigquery/table", "bigquery/row", "bigquery/row/jsonrow", "bigquery/schema/schemafile", "localbq", "localbq/duckdb", "localbq/killtest", "internal/gcp", "internal/telemetry", "internal/arrowout"},
-		theirs: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term", "gocloud.dev"}, testOurs: []string{"bigquery/row/arrowrow"}, testTheirs: join(google, arrow, []string{"github.com/rogpeppe/go-internal"})},
+		theirs: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term", "gocloud.dev"}, testOurs: []string{"bigquery/row/arrowrow"}, testTheirs: join(google, arrow, protobuf, []string{"github.com/rogpeppe/go-internal", "github.com/bufbuild/protocompile"})},
 	{room: "examples/...", why: "whole programs, as a user would write them", ours: []string{"..."}, theirs: google},
 }
