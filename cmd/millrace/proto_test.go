@@ -60,7 +60,7 @@ func delimit(ts *testscript.TestScript, _ bool, args []string) {
 	for line := range strings.Lines(ts.ReadFile(args[2])) {
 		m := dynamicpb.NewMessage(d.(protoreflect.MessageDescriptor))
 		ts.Check(prototext.Unmarshal([]byte(line), m))
-		_, err := protodelim.MarshalTo(&out, m)
+		_, err := protodelim.MarshalOptions{MarshalOptions: proto.MarshalOptions{Deterministic: true}}.MarshalTo(&out, m)
 		ts.Check(err)
 	}
 	ts.Check(os.WriteFile(ts.MkAbs(args[3]), out.Bytes(), 0o600))
