@@ -23,8 +23,8 @@ import (
 	"github.com/millrace-dev/millrace/bigquery"
 	"github.com/millrace-dev/millrace/bigquery/row"
 	"github.com/millrace-dev/millrace/bigquery/table"
+	"github.com/millrace-dev/millrace/deadletter"
 	"github.com/millrace-dev/millrace/engine"
-	"github.com/millrace-dev/millrace/files"
 	"github.com/millrace-dev/millrace/localbq"
 )
 
@@ -255,7 +255,7 @@ func deadMessages(r *rapid.T, path string) (all []string) {
 		r.Fatal(err)
 	}
 	for line := range bytes.Lines(text) {
-		var l files.DeadLetter
+		var l deadletter.Letter
 		if err := json.Unmarshal(line, &l); err != nil {
 			r.Fatal(err)
 		}
