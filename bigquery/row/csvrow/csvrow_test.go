@@ -116,7 +116,7 @@ func TestCells(t *testing.T) {
 		{column: field("c", table.Int64), cell: `""`, kind: row.KindType},
 		{column: field("c", table.Float64), cell: "1.5e3", want: rowtest.Float(1500)},
 		{column: field("c", table.Float64), cell: "-Infinity", want: rowtest.Float(math.Inf(-1))},
-		{column: field("c", table.Float64), cell: "NaN", want: rowtest.Float(math.NaN())},
+		{column: field("c", table.Float64), cell: "NaN", want: rowtest.Float(quietNaN)},
 		{column: field("c", table.Float64), cell: "inf", kind: row.KindType},
 		{column: field("c", table.Float64), cell: "0x1p4", kind: row.KindType},
 		{column: field("c", table.Float64), cell: "1_000", kind: row.KindType},
@@ -191,7 +191,7 @@ func TestCells(t *testing.T) {
 	}
 	s := newSerializer(t, Options{}, field("c", table.String))
 	_, err := values(t, s, record{nil, []byte("\xff")})
-	wantError(t, err, row.KindText, "")
+	wantError(t, err, row.KindText, "c")
 }
 
 func TestShapes(t *testing.T) {

@@ -135,7 +135,7 @@ var errRequired = &row.ValueError{Kind: row.KindRequired, Msg: "no value, expect
 // row appends the row of a record: its cells in the order in which they come, as protobuf allows.
 func (p *parser) row(buf []byte, record []byte) ([]byte, error) {
 	if !utf8.Valid(record) {
-		return buf, row.At(errText, "", 0)
+		return buf, p.notText(record)
 	}
 	columns := p.layout.target.columns
 	p.reset(record)
@@ -163,6 +163,21 @@ func (p *parser) row(buf []byte, record []byte) ([]byte, error) {
 		return buf, &row.Error{Kind: row.KindUnknown, Offset: int64(c.at), Msg: fmt.Sprintf("the record has more than %d cells: quote what holds the delimiter, or ignore unknown fields", len(p.layout.cells))}
 	}
 	return buf, nil
+}
+
+// notText is the error of a record that is not UTF-8: of its first such cell, where the record can be cut.
+func (p *parser) notText(record []byte) *row.Error {
+	p.reset(record)
+	for n := range p.layout.cells {
+		c, ok, err := p.next()
+		if err != nil || !ok {
+			break
+		}
+		if !utf8.Valid(c.text) {
+			return p.at(errText, n, c.at)
+		}
+	}
+	return row.At(errText, "", 0)
 }
 
 // at is the error of cell n, counted from 0.

@@ -115,10 +115,13 @@ func float(text []byte) (float64, error) {
 	return f, nil
 }
 
+// quietNaN is the NaN of IEEE 754 that other languages write; Go's own has another last bit.
+var quietNaN = math.Float64frombits(0x7ff8 << 48)
+
 func special(text []byte) (float64, error) {
 	switch string(text) {
 	case "NaN":
-		return math.NaN(), nil
+		return quietNaN, nil
 	case "Infinity":
 		return math.Inf(1), nil
 	case "-Infinity":
