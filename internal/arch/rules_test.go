@@ -66,7 +66,7 @@ var rules = []rule{
 	{room: "bigquery/row/jsonrow", why: "formats never know each other", ours: []string{"bigquery/row", "bigquery/table"},
 		theirs: join(protobuf, jsontext), testOurs: []string{"bigquery/row/rowtest/..."}},
 	{room: "bigquery/row/sqlrow", why: "formats never know each other", ours: []string{"bigquery/row", "bigquery/row/internal/mark", "bigquery/table"},
-		theirs: join(protobuf, jsontext), testOurs: []string{"bigquery/row/rowtest"}},
+		theirs: join(protobuf, jsontext), testOurs: []string{"bigquery/row/rowtest/..."}},
 	{room: "bigquery/row/protorow", why: "formats never know each other", ours: []string{"bigquery/row", "bigquery/row/internal/mark", "bigquery/table", "internal/nearest"},
 		theirs: protobuf, testTheirs: []string{"github.com/bufbuild/protocompile"},
 		testOurs: []string{"bigquery/row/rowtest", "bigquery/row/protorow/internal/testpb", "bigquery", "stream", "localbq/..."}},
