@@ -168,7 +168,7 @@ func differ(want, got row.Value, c *table.Field, at string) string {
 	if c.Type == table.Interval {
 		return difference(want.List, got.List, []table.Field{{Name: "months"}, {Name: "days"}, {Name: "micros"}}, at)
 	}
-	if (c.Type == table.Numeric || c.Type == table.BigNumeric) && want.Int != got.Int {
+	if c.Type == table.Numeric || c.Type == table.BigNumeric {
 		w, g := number(want), number(got)
 		if w.Cmp(g) != 0 {
 			return fmt.Sprintf("%s is %s, want %s", at, g.RatString(), w.RatString())

@@ -11,6 +11,7 @@ import (
 	"cloud.google.com/go/civil"
 
 	"github.com/millrace-dev/millrace/bigquery/row"
+	"github.com/millrace-dev/millrace/bigquery/row/internal/gotime"
 )
 
 func decodeError(kind row.Kind, msg string) *row.Error {
@@ -153,22 +154,13 @@ func (v *value) setTime(p unsafe.Pointer, n int64) *row.Error {
 	var err error
 	switch v.op {
 	case opTime:
-		if err = row.CheckMicros(n); err == nil {
-			*(*time.Time)(p) = time.UnixMicro(n).UTC()
-		}
+		*(*time.Time)(p), err = gotime.InstantOf(n)
 	case opCivilDate:
-		if err = row.CheckDays(n); err == nil {
-			*(*civil.Date)(p) = civilDate(n)
-		}
+		*(*civil.Date)(p), err = gotime.DateOf(n)
 	case opCivilTime:
-		if err = row.CheckTime(n); err == nil {
-			*(*civil.Time)(p) = civilTime(n)
-		}
+		*(*civil.Time)(p), err = gotime.ClockOf(n)
 	default:
-		if err = row.CheckDateTime(n); err == nil {
-			at := time.UnixMicro(n).UTC()
-			*(*civil.DateTime)(p) = civil.DateTimeOf(at)
-		}
+		*(*civil.DateTime)(p), err = gotime.DateTimeOf(n)
 	}
 	if err != nil {
 		e := row.At(err, "", -1)
@@ -176,14 +168,4 @@ func (v *value) setTime(p unsafe.Pointer, n int64) *row.Error {
 		return e
 	}
 	return nil
-}
-
-func civilDate(days int64) civil.Date {
-	year, month, day := row.Date(days)
-	return civil.Date{Year: year, Month: time.Month(month), Day: day}
-}
-
-func civilTime(micros int64) civil.Time {
-	seconds := int(micros / 1_000_000)
-	return civil.Time{Hour: seconds / 3600, Minute: seconds / 60 % 60, Second: seconds % 60, Nanosecond: int(micros%1_000_000) * 1000}
 }

@@ -168,9 +168,9 @@ func (f *filler) set(v reflect.Value, c *table.Field, in *row.Value, path string
 	case table.Numeric:
 		f.setRat(v, in)
 	case table.Date:
-		v.Set(reflect.ValueOf(civilDate(n)))
+		v.Set(reflect.ValueOf(dateOf(n)))
 	case table.Time:
-		v.Set(reflect.ValueOf(civilTime(n)))
+		v.Set(reflect.ValueOf(civil.TimeOf(time.UnixMicro(n).UTC())))
 	case table.DateTime:
 		v.Set(reflect.ValueOf(civil.DateTimeOf(time.UnixMicro(n).UTC())))
 	case table.Timestamp:
@@ -183,6 +183,8 @@ func (f *filler) set(v reflect.Value, c *table.Field, in *row.Value, path string
 		f.spoil(v, c, path)
 	}
 }
+
+func dateOf(days int64) civil.Date { return civil.DateOf(time.Unix(days*86400, 0).UTC()) }
 
 func (f *filler) setInt(v reflect.Value, in *row.Value) {
 	if v.CanUint() {
@@ -426,9 +428,9 @@ func columnFor[T any](f *table.Field, at func(*T) *row.Value) Value[T] {
 	case table.Geography:
 		return Geography(text)
 	case table.Date:
-		return Date(func(r *T) (civil.Date, bool) { n, ok := number(r); return civilDate(n), ok })
+		return Date(func(r *T) (civil.Date, bool) { n, ok := number(r); return dateOf(n), ok })
 	case table.Time:
-		return Time(func(r *T) (civil.Time, bool) { n, ok := number(r); return civilTime(n), ok })
+		return Time(func(r *T) (civil.Time, bool) { n, ok := number(r); return civil.TimeOf(time.UnixMicro(n).UTC()), ok })
 	case table.DateTime:
 		return DateTime(func(r *T) (civil.DateTime, bool) {
 			n, ok := number(r)

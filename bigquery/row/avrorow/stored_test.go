@@ -1,0 +1,203 @@
+package avrorow
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	peer "github.com/twmb/avro"
+	"github.com/twmb/avro/ocf"
+	"pgregory.net/rapid"
+
+	"github.com/millrace-dev/millrace/bigquery/internal/staging"
+	"github.com/millrace-dev/millrace/bigquery/row"
+	"github.com/millrace-dev/millrace/bigquery/row/rowtest"
+	"github.com/millrace-dev/millrace/bigquery/row/rowtest/stored"
+	"github.com/millrace-dev/millrace/bigquery/table"
+	"github.com/millrace-dev/millrace/files"
+)
+
+// TestDatumsStored: records of any schema are stored bit for bit, as datums and as the maps that another library reads of them.
+func TestDatumsStored(t *testing.T) {
+	l := stored.Start(t)
+	rowtest.Sparingly(t, func(r *rapid.T) {
+		a := drawRecords(r, rapid.IntRange(1, 4).Draw(r, "records"))
+		if _, err := stored.Check(t.Context(), l, a.fromDatum, a.want, a.datums...); err != nil {
+			r.Fatalf("%s: datums: %v", a.schema, err)
+		}
+		if _, err := stored.Check(t.Context(), l, a.fromRecord, a.want, a.converted...); err != nil {
+			r.Fatalf("%s: maps: %v", a.schema, err)
+		}
+	})
+}
+
+// readFile reads a container file as a job does.
+func readFile(t *testing.T, r *rapid.T, path string) (records []written) {
+	source, err := files.NewSource([]string{path}, files.Options{Format: files.Avro})
+	if err != nil {
+		r.Fatal(err)
+	}
+	for rec, err := range source.Records(t.Context()) {
+		if err != nil {
+			r.Fatal(err)
+		}
+		records = append(records, written{rec.Value.Schema, bytes.Clone(rec.Value.Bytes)})
+	}
+	return records
+}
+
+// TestFilesStored: what another library writes to a container file, of any schema and with any codec, is stored bit for bit.
+func TestFilesStored(t *testing.T) {
+	l := stored.Start(t)
+	path := filepath.Join(t.TempDir(), "f.avro")
+	codecs := []ocf.Codec{ocf.DeflateCodec(-1), ocf.SnappyCodec(), ocf.MustZstdCodec(nil, nil)}
+	rowtest.Sparingly(t, func(r *rapid.T) {
+		a := drawRecords(r, rapid.IntRange(1, 4).Draw(r, "records"))
+		var file bytes.Buffer
+		var opts []ocf.WriterOpt
+		if n := rapid.IntRange(0, len(codecs)).Draw(r, "codec"); n < len(codecs) {
+			opts = append(opts, ocf.WithCodec(codecs[n]))
+		}
+		w, err := ocf.NewWriter(&file, peer.MustParse(a.schema), opts...)
+		if err != nil {
+			r.Fatal(err)
+		}
+		for _, rec := range a.converted {
+			if err := w.Encode(rec); err != nil {
+				r.Fatalf("%s: the other library: %v", a.schema, err)
+			}
+		}
+		if err := w.Close(); err != nil {
+			r.Fatal(err)
+		}
+		if err := os.WriteFile(path, file.Bytes(), 0o600); err != nil {
+			r.Fatal(err)
+		}
+		rows, err := NewWritten(a.schema, written.parts, Options{})
+		if err != nil {
+			r.Fatal(err)
+		}
+		if _, err := stored.Check(t.Context(), l, rows, a.want, readFile(t, r, path)...); err != nil {
+			r.Fatalf("%s: %v", a.schema, err)
+		}
+	})
+}
+
+// TestStagedFilesRead: the files that rows of any table are staged as are read as the rows they were, for the same table.
+func TestStagedFilesRead(t *testing.T) {
+	l := stored.Start(t)
+	path := filepath.Join(t.TempDir(), "f.avro")
+	types := slices.DeleteFunc(rowtest.Types(), func(t table.Type) bool { return t == table.Interval || t == table.Range })
+	rowtest.Sparingly(t, func(r *rapid.T) {
+		schema := rowtest.Schemas(types, 5).Draw(r, "schema")
+		want := rapid.SliceOfN(rowtest.Rows(schema), 1, 4).Draw(r, "rows")
+		data, err := stored.Stage(l.NewTable(), staging.Avro, rowtest.OfValues(schema), want...)
+		if err == nil {
+			err = os.WriteFile(path, data, 0o600)
+		}
+		if err != nil {
+			r.Fatal(err)
+		}
+		rows, err := NewWritten("", written.parts, Options{Table: schema, RecognizeSQLTypes: true})
+		if err != nil {
+			r.Fatal(err)
+		}
+		if _, err := stored.Check(t.Context(), l, rows, want, readFile(t, r, path)...); err != nil {
+			r.Fatal(err)
+		}
+	})
+}
+
+// TestSessionsRead: a table of any schema is read as maps, in Avro and in Arrow, and as the datums of its blocks. With the session's
+// schema they make the rows that were read, but for RANGE and INTERVAL, which are records there.
+func TestSessionsRead(t *testing.T) {
+	l := stored.Start(t)
+	maps := NewDeserializer(itself[map[string]any])
+	rowtest.Sparingly(t, func(r *rapid.T) {
+		schema := rowtest.Schemas(rowtest.Types(), 5).Draw(r, "schema")
+		want := rapid.SliceOfN(rowtest.Rows(schema), 1, 4).Draw(r, "rows")
+		dst := l.NewTable()
+		if err := stored.Write(t.Context(), l, dst, rowtest.OfValues(schema), want...); err != nil {
+			r.Fatal(err)
+		}
+		session, err := stored.Session(t.Context(), l, dst, maps)
+		if err != nil {
+			r.Fatal(err)
+		}
+		o := Options{DeriveRequired: true, RecognizeSQLTypes: true}
+		fromMaps, err := NewRecords(session.AvroSchema(), itself[map[string]any], o)
+		if err != nil {
+			r.Fatalf("%s: %v", session.AvroSchema(), err)
+		}
+		avro, err := stored.Read(t.Context(), l, dst, maps)
+		if err != nil {
+			r.Fatal(err)
+		}
+		holds(r, fromMaps, want, avro)
+		if arrow, err := stored.ReadArrow(t.Context(), l, dst, maps); err == nil {
+			holds(r, fromMaps, want, arrow)
+		} else if !hasInterval(schema.Fields) { // Arrow does not count all their nanoseconds
+			r.Fatal(err)
+		}
+		fromDatums, err := New(session.AvroSchema(), itself[[]byte], o)
+		if err != nil {
+			r.Fatal(err)
+		}
+		var datums [][]byte
+		for block, err := range session.Blocks(t.Context()) {
+			if err != nil {
+				r.Fatal(err)
+			}
+			datums = append(datums, cut(r, session.AvroSchema(), block.Data)...)
+		}
+		holds(r, fromDatums, want, datums)
+	})
+}
+
+func hasInterval(fields []table.Field) bool {
+	return slices.ContainsFunc(fields, func(f table.Field) bool { return f.Type == table.Interval || hasInterval(f.Fields) })
+}
+
+// cut cuts a block into its datums, by another library.
+func cut(t *rapid.T, schema string, block []byte) (datums [][]byte) {
+	s, err := peer.Parse(schema)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for len(block) > 0 {
+		var v any
+		rest, err := s.Decode(block, &v)
+		if err != nil {
+			t.Fatalf("%s: the other library: %v", schema, err)
+		}
+		datums, block = append(datums, block[:len(block)-len(rest)]), rest
+	}
+	return datums
+}
+
+// holds makes rows of records, and holds them to values.
+func holds[T any](t *rapid.T, rows row.Serializer[T], want [][]row.Value, records []T) {
+	if len(records) != len(want) {
+		t.Fatalf("%d records, want %d", len(records), len(want))
+	}
+	schema, err := rows.Schema(table.Destination{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	decoder := mustDecoder(t, schema)
+	for i, rec := range records {
+		data, err := rows.AppendRow(nil, table.Destination{}, rec)
+		if err != nil {
+			t.Fatalf("%v: %v", rec, err)
+		}
+		got, err := decoder.Decode(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := rowtest.Diff(schema, want[i], got.Values); diff != "" {
+			t.Fatalf("%v: %s", rec, diff)
+		}
+	}
+}
