@@ -156,7 +156,8 @@ func (s *spelling) decimal(v *row.Value) string {
 	r := n.Rat(int(v.Int))
 	plain := r.FloatString(int(v.Int))
 	whole := new(big.Int).Div(new(big.Int).Mul(r.Num(), new(big.Int).Exp(big.NewInt(10), big.NewInt(v.Int), nil)), r.Denom())
-	return s.maybe(s.one(plain, plain+"000", fmt.Sprintf("%se-%d", whole, v.Int), fmt.Sprintf("%s0E-%d", whole, v.Int+1)))
+	tenfold := new(big.Int).Mul(whole, big.NewInt(10))
+	return s.maybe(s.one(plain, plain+"000", fmt.Sprintf("%se-%d", whole, v.Int), fmt.Sprintf("%sE-%d", tenfold, v.Int+1)))
 }
 
 func (s *spelling) bytes(b []byte) string {
