@@ -18,7 +18,7 @@ func (o SinkOptions) Validate() error {
 // TableSchema reads the columns of a table as they are now. Passing failures are repeated for about a minute. It needs
 // the permission bigquery.tables.get.
 func TableSchema(ctx context.Context, c Connection, dst table.Destination) (*table.Schema, error) {
-	o, err := DefaultStreamOptions{}.resolve()
+	o, err := DefaultStreamOptions{}.resolve("DefaultStream")
 	if err != nil {
 		return nil, err
 	}

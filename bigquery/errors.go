@@ -23,6 +23,7 @@ const (
 	KindStaleStream    = storagewrite.KindStaleStream
 	KindDeadHandle     = storagewrite.KindDeadHandle
 	KindOffset         = storagewrite.KindOffset
+	KindInconsistent   = storagewrite.KindInconsistent
 	KindTerminal       = storagewrite.KindTerminal
 )
 
@@ -44,6 +45,8 @@ var (
 	ErrUpdateRaceLost = tableadmin.ErrUpdateRaceLost
 	// ErrNotChangeable: the schema of a view, an external table or a snapshot cannot be changed.
 	ErrNotChangeable = tableadmin.ErrNotChangeable
+	// ErrInconsistentStream: a stream is not as its only writer left it.
+	ErrInconsistentStream = storagewrite.ErrInconsistentStream
 	// ErrNoProgress: the service refused rows that the request does not have.
 	ErrNoProgress = storagewrite.ErrNoProgress
 	// ErrCredentials: the key file of a sink or a source could not be used. It says no more on purpose.

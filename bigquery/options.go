@@ -32,6 +32,8 @@ type SinkOptions struct {
 	Connection Connection
 	// DefaultStream are the knobs of MethodDefault.
 	DefaultStream DefaultStreamOptions
+	// BufferedStream are the knobs of MethodExactlyOnce.
+	BufferedStream BufferedStreamOptions
 	// PerDestinationMetrics adds counters for each destination. They stay for the life of the process, so it is off by
 	// default.
 	PerDestinationMetrics bool
@@ -40,9 +42,14 @@ type SinkOptions struct {
 // Method is a way to write.
 type Method uint8
 
-// MethodDefault appends to the tables' default streams: rows can be queried once they are acknowledged, and every row
-// arrives at least once. It is the only method there is so far.
-const MethodDefault Method = 0
+const (
+	// MethodDefault appends to the tables' default streams: rows can be queried once they are acknowledged, and every row
+	// arrives at least once.
+	MethodDefault Method = iota
+	// MethodExactlyOnce appends to streams of the lanes' own: rows can be queried once the checkpoint that covers them is
+	// committed, and every row arrives exactly once for as long as checkpoints and streams are kept.
+	MethodExactlyOnce
+)
 
 // Disposition says whether tables may be created.
 type Disposition uint8
@@ -124,6 +131,39 @@ type DefaultStreamOptions struct {
 	FlushInterval time.Duration
 }
 
+// BufferedStreamOptions are the knobs of the exactly-once writer. The defaults are meant to be left alone. Each is the option of
+// DefaultStreamOptions of the same name.
+type BufferedStreamOptions struct {
+	MaxAppendBytes   int // default 524,288; at most 9,437,184
+	MaxBufferedBytes int // of one lane; default 67,108,864
+
+	RecoveryInitialBackoff time.Duration // default 500 ms
+	RecoveryMaxBackoff     time.Duration // default 10 s
+	// RecoveryMaxAttempts counts repairs of an append, creations of a stream, and flushes of one when it is committed.
+	// Default 10.
+	RecoveryMaxAttempts int
+
+	RetryInitialDelay    time.Duration // default 500 ms; NoDelay sends at once
+	RetryDelayMultiplier float64       // default 2
+	RetryMaxDelay        time.Duration // default 30 s; NoDelay together with RetryInitialDelay
+	RetryMaxAttempts     int           // default 5
+	MaxRetryDuration     time.Duration // default 5 min; NoLimit goes on for ever
+
+	// DestinationIdleTimeout is after how long without a record a destination is closed, once its rows are promised. A later
+	// record gets a new stream, of which a project may create 10,000 an hour in a region. Default 1 h; NoLimit never does.
+	DestinationIdleTimeout time.Duration
+}
+
+func (o BufferedStreamOptions) resolve() (storagewrite.Options, error) {
+	return DefaultStreamOptions{
+		MaxAppendBytes: o.MaxAppendBytes, MaxBufferedBytes: o.MaxBufferedBytes,
+		RecoveryInitialBackoff: o.RecoveryInitialBackoff, RecoveryMaxBackoff: o.RecoveryMaxBackoff, RecoveryMaxAttempts: o.RecoveryMaxAttempts,
+		RetryInitialDelay: o.RetryInitialDelay, RetryDelayMultiplier: o.RetryDelayMultiplier, RetryMaxDelay: o.RetryMaxDelay,
+		RetryMaxAttempts: o.RetryMaxAttempts, MaxRetryDuration: o.MaxRetryDuration,
+		DestinationIdleTimeout: o.DestinationIdleTimeout,
+	}.resolve("BufferedStream")
+}
+
 const never = time.Duration(1<<63 - 1)
 
 // sinkConfig is SinkOptions with everything set and checked.
@@ -134,11 +174,8 @@ type sinkConfig struct {
 
 // resolve reports every fault at once.
 func (o SinkOptions) resolve() (sinkConfig, error) {
-	d, err := o.DefaultStream.resolve()
+	d, err := o.knobs()
 	faults := []error{err, o.Connection.Validate(), o.Create.check()}
-	if o.Method != MethodDefault {
-		faults = append(faults, fmt.Errorf("Method is %d: expected MethodDefault, the only method there is so far", o.Method))
-	}
 	if o.Location != strings.TrimSpace(o.Location) {
 		faults = append(faults, fmt.Errorf("Location must be a place such as EU: %q", o.Location))
 	}
@@ -152,6 +189,7 @@ func (o SinkOptions) resolve() (sinkConfig, error) {
 			Location:              o.Location,
 			Options:               d,
 			Create:                o.Create.resolve(),
+			Buffered:              o.Method == MethodExactlyOnce,
 			Update:                table.UnionOptions(o.SchemaUpdate),
 			SchemaWait:            retry.SchemaWait,
 			Failures:              o.Failures,
@@ -160,6 +198,23 @@ func (o SinkOptions) resolve() (sinkConfig, error) {
 		},
 		flushInterval: interval,
 	}, errors.Join(faults...)
+}
+
+// knobs are those of the method. Those of another one mean that something was mistaken.
+func (o SinkOptions) knobs() (storagewrite.Options, error) {
+	switch o.Method {
+	case MethodDefault:
+		if o.BufferedStream != (BufferedStreamOptions{}) {
+			return storagewrite.Options{}, errors.New("BufferedStream is only valid for MethodExactlyOnce")
+		}
+		return o.DefaultStream.resolve("DefaultStream")
+	case MethodExactlyOnce:
+		if o.DefaultStream != (DefaultStreamOptions{}) {
+			return storagewrite.Options{}, errors.New("DefaultStream is only valid for MethodDefault")
+		}
+		return o.BufferedStream.resolve()
+	}
+	return storagewrite.Options{}, fmt.Errorf("Method is %d: expected MethodDefault or MethodExactlyOnce", o.Method)
 }
 
 func (c Create) check() error {
@@ -225,10 +280,13 @@ func checkCreateOptions(prefix string, o table.CreateOptions) error {
 }
 
 // knobs collects the faults of options and fills defaults in.
-type knobs struct{ faults []error }
+type knobs struct {
+	of     string // the option that they are fields of
+	faults []error
+}
 
 func (k *knobs) fault(name, format string, args ...any) {
-	k.faults = append(k.faults, fmt.Errorf("DefaultStream."+name+" "+format, args...))
+	k.faults = append(k.faults, fmt.Errorf(k.of+"."+name+" "+format, args...))
 }
 
 func (k *knobs) count(name string, v, standard, most int) int {
@@ -256,12 +314,12 @@ func (k *knobs) duration(name string, v, standard, zero, named time.Duration) ti
 
 func (k *knobs) atLeast(name string, v time.Duration, than string, least time.Duration) {
 	if v < least {
-		k.fault(name, "must be >= DefaultStream.%s: %v < %v", than, v, least)
+		k.fault(name, "must be >= %s.%s: %v < %v", k.of, than, v, least)
 	}
 }
 
-func (o DefaultStreamOptions) resolve() (storagewrite.Options, error) {
-	var k knobs
+func (o DefaultStreamOptions) resolve(name string) (storagewrite.Options, error) {
+	k := knobs{of: name}
 	out := storagewrite.Options{
 		MaxAppendBytes:      k.count("MaxAppendBytes", o.MaxAppendBytes, 512<<10, storagewrite.MaxRowBytes),
 		MaxBufferedBytes:    k.count("MaxBufferedBytes", o.MaxBufferedBytes, 64<<20, 0),
@@ -291,7 +349,7 @@ func (o DefaultStreamOptions) resolve() (storagewrite.Options, error) {
 	k.atLeast("RecoveryMaxBackoff", out.Recovery.Max, "RecoveryInitialBackoff", out.Recovery.Initial)
 	k.atLeast("RetryMaxDelay", out.Resend.Max, "RetryInitialDelay", out.Resend.Initial)
 	if out.MaxConnections < out.MinConnections {
-		k.fault("MaxConnectionsPerRegion", "must be >= DefaultStream.MinConnectionsPerRegion: %d < %d", out.MaxConnections, out.MinConnections)
+		k.fault("MaxConnectionsPerRegion", "must be >= %s.MinConnectionsPerRegion: %d < %d", name, out.MaxConnections, out.MinConnections)
 	}
 	return out, errors.Join(k.faults...)
 }

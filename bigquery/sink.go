@@ -12,8 +12,8 @@ import (
 	"github.com/millrace-dev/millrace/stream"
 )
 
-// Sink writes records to BigQuery tables. It implements stream.Sink and stream.Encoding, and is safe for concurrent
-// use.
+// Sink writes records to BigQuery tables. It implements stream.Sink, stream.Encoding and, with MethodExactlyOnce,
+// stream.TwoPhase. It is safe for concurrent use.
 type Sink[T any] struct {
 	to       Resolver[T]
 	rows     row.Serializer[T]
@@ -25,6 +25,7 @@ type Sink[T any] struct {
 var (
 	_ stream.Sink[int]     = (*Sink[int])(nil)
 	_ stream.Encoding[int] = (*Sink[int])(nil)
+	_ stream.TwoPhase      = (*Sink[int])(nil)
 )
 
 // NewSink makes a sink that writes each record to the table that to names, as the row that rows makes of it. Every fault
@@ -111,8 +112,8 @@ func destination[T any](r Resolver[T]) (table.Destination, bool) {
 	return t.dst, fixed
 }
 
-// NewWriter makes the writer of one lane. It has no state: after a failure the source's position says what to write
-// again.
+// NewWriter makes the writer of one lane. With MethodDefault it has no state: after a failure the source's position says
+// what to write again. With MethodExactlyOnce it goes on from wc.States.
 func (s *Sink[T]) NewWriter(ctx context.Context, wc stream.WriterContext) (stream.Writer[T], error) {
 	core, err := storagewrite.New(ctx, s.laneConfig(wc))
 	if err != nil {
@@ -121,8 +122,26 @@ func (s *Sink[T]) NewWriter(ctx context.Context, wc stream.WriterContext) (strea
 	return &sinkWriter[T]{front: s.front(), core: core, interval: s.config.flushInterval}, nil
 }
 
+// CommitScope is PerLane with MethodExactlyOnce, and NoCommit with MethodDefault.
+func (s *Sink[T]) CommitScope() stream.CommitScope {
+	if s.config.write.Buffered {
+		return stream.PerLane
+	}
+	return stream.NoCommit
+}
+
+// NewCommitter makes what turns the rows of checkpoints visible, with MethodExactlyOnce.
+func (s *Sink[T]) NewCommitter(_ context.Context, cc stream.CommitterContext) (stream.Committer, error) {
+	w := s.config.write
+	return storagewrite.NewCommitter(storagewrite.CommitterConfig{Connection: w.Connection, CreateNever: w.Create.Never,
+		Recovery: w.Options.Recovery, Pacer: w.Pacer, Log: cc.Log}), nil
+}
+
 func (s *Sink[T]) laneConfig(wc stream.WriterContext) storagewrite.Config {
 	c := s.config.write
 	c.Job, c.Lane, c.Meter, c.Log = wc.Job, wc.Lane, wc.Meter, wc.Log
+	if c.Buffered {
+		c.States = wc.States
+	}
 	return c
 }

@@ -89,6 +89,12 @@ func ids(t streamtest.TB, bq *localbq.Instance, name string) []int {
 
 // TestSinkAgainstTheLocalService is not parallel to others: it counts the goroutines of the process.
 func TestSinkAgainstTheLocalService(t *testing.T) {
+	for name, method := range map[string]Method{"default": MethodDefault, "exactly-once": MethodExactlyOnce} {
+		t.Run(name, func(t *testing.T) { testSink(t, method) })
+	}
+}
+
+func testSink(t *testing.T, method Method) {
 	streamtest.TestSink(t, streamtest.SinkHarness[[]byte]{
 		RealTime: true,
 		Open: func(tb streamtest.TB) streamtest.SinkTarget[[]byte] {
@@ -100,7 +106,7 @@ func TestSinkAgainstTheLocalService(t *testing.T) {
 			to := byEvent(t)
 			return streamtest.SinkTarget[[]byte]{
 				Sink: func(failures stream.FailurePolicy) stream.Sink[[]byte] {
-					s, err := NewSink(to, row.Serializer[[]byte](rows), SinkOptions{
+					s, err := NewSink(to, row.Serializer[[]byte](rows), SinkOptions{Method: method,
 						Connection: Connection{GRPCEndpoint: bq.GRPC(), RESTEndpoint: bq.REST()}, Failures: failures})
 					if err != nil {
 						tb.Fatalf("NewSink: %v", err)

@@ -253,6 +253,9 @@ func TestSinkOptions(t *testing.T) {
 		"must be host:port":    {Connection: Connection{GRPCEndpoint: "x"}},
 		"cannot be combined":   {Connection: Connection{GRPCEndpoint: "h:1", KeyFile: "k"}},
 		"DefaultStream.MaxApp": {DefaultStream: DefaultStreamOptions{MaxAppendBytes: 9<<20 + 1}},
+		"BufferedStream.MaxAp": {Method: MethodExactlyOnce, BufferedStream: BufferedStreamOptions{MaxAppendBytes: 9<<20 + 1}},
+		"BufferedStream is":    {BufferedStream: BufferedStreamOptions{MaxAppendBytes: 1}},
+		"DefaultStream is":     {Method: MethodExactlyOnce, DefaultStream: DefaultStreamOptions{FlushInterval: time.Second}},
 	} {
 		_, err := NewSink(To[[]byte](tableT), row.Serializer[[]byte](newEventRows(t)), o)
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -271,6 +274,27 @@ func TestSinkOptions(t *testing.T) {
 	var typedNil *eventRows
 	if _, err := NewSink(To[[]byte](tableT), row.Serializer[[]byte](typedNil), SinkOptions{}); err == nil {
 		t.Error("a nil serializer passes")
+	}
+}
+
+func TestBufferedStreamOptions(t *testing.T) {
+	t.Parallel()
+	for want, o := range map[string]BufferedStreamOptions{
+		"MaxAppendBytes must be positive: -1":                                 {MaxAppendBytes: -1},
+		"MaxBufferedBytes must be positive: -5":                               {MaxBufferedBytes: -5},
+		"RecoveryInitialBackoff must be at least 1ms: 500µs":                  {RecoveryInitialBackoff: time.Millisecond / 2},
+		"RecoveryMaxBackoff must be >= BufferedStream.RecoveryInitialBackoff": {RecoveryInitialBackoff: 11 * time.Second},
+		"RecoveryMaxAttempts must be positive: -1":                            {RecoveryMaxAttempts: -1},
+		"RetryInitialDelay must be at least 1ms: 500µs":                       {RetryInitialDelay: time.Millisecond / 2},
+		"RetryMaxDelay must be >= BufferedStream.RetryInitialDelay":           {RetryInitialDelay: 2 * time.Millisecond, RetryMaxDelay: time.Millisecond},
+		"RetryDelayMultiplier must be a number of at least 1: 0.5":            {RetryDelayMultiplier: 0.5},
+		"RetryMaxAttempts must be positive: -2":                               {RetryMaxAttempts: -2},
+		"MaxRetryDuration must be at least 1ms: 1ns":                          {MaxRetryDuration: 1},
+		"DestinationIdleTimeout must be at least 1ms: -2ns":                   {DestinationIdleTimeout: -2},
+	} {
+		if _, err := o.resolve(); err == nil || !strings.Contains(err.Error(), "BufferedStream."+want) {
+			t.Errorf("SW-149: got %v, want %s", err, want)
+		}
 	}
 }
 
@@ -298,15 +322,15 @@ func TestDefaultStreamOptions(t *testing.T) {
 		"DestinationIdleTimeout must be at least 1ms: -2ns":                                 {DestinationIdleTimeout: -2},
 		"FlushInterval must be at least 1ms: 1µs":                                           {FlushInterval: time.Microsecond},
 	} {
-		if _, err := o.resolve(); err == nil || !strings.Contains(err.Error(), "DefaultStream."+want) {
+		if _, err := o.resolve("DefaultStream"); err == nil || !strings.Contains(err.Error(), "DefaultStream."+want) {
 			t.Errorf("SW-149: got %v, want %s", err, want)
 		}
 	}
-	got, err := DefaultStreamOptions{RetryInitialDelay: NoDelay, RetryMaxDelay: NoDelay, MaxRetryDuration: NoLimit, DestinationIdleTimeout: NoLimit}.resolve()
+	got, err := DefaultStreamOptions{RetryInitialDelay: NoDelay, RetryMaxDelay: NoDelay, MaxRetryDuration: NoLimit, DestinationIdleTimeout: NoLimit}.resolve("DefaultStream")
 	if err != nil || got.Resend.Delay(5, 0.9) != 0 || got.MaxRetryDuration != NoLimit || got.IdleTimeout != never {
 		t.Errorf("SW-150: %+v, %v", got, err)
 	}
-	got, err = DefaultStreamOptions{}.resolve()
+	got, err = DefaultStreamOptions{}.resolve("DefaultStream")
 	if err != nil || got.MaxAppendBytes != 524_288 || got.Recovery.Attempts != 10 || got.Resend.Attempts != 6 ||
 		got.MaxInflightRequests != 100 || got.MaxInflightBytes != 104_857_600 || got.MinConnections != 2 || got.MaxConnections != 20 ||
 		got.IdleTimeout != time.Hour || got.MaxRetryDuration != 5*time.Minute {

@@ -78,17 +78,22 @@ func (w *sinkWriter[T]) kept(r *stream.Record[T]) []byte {
 	return w.original(r)
 }
 
-// Flush returns once every record written before is acknowledged by BigQuery or taken by the failure handler.
+// Flush returns once every record written before is acknowledged by BigQuery, where a commit can make it visible if it is not
+// visible yet, or taken by the failure handler.
 func (w *sinkWriter[T]) Flush(ctx context.Context, final bool) error {
 	w.last = nil
 	return w.core.Flush(ctx, final)
 }
 
-// Prepare has nothing to commit: what is flushed is visible.
-func (w *sinkWriter[T]) Prepare(context.Context) ([]stream.Committable, error) { return nil, nil }
+// Prepare promises what was flushed since the last snapshot. With MethodDefault it is visible already.
+func (w *sinkWriter[T]) Prepare(context.Context) ([]stream.Committable, error) {
+	return w.core.Prepare(), nil
+}
 
-// Snapshot has nothing to remember.
-func (w *sinkWriter[T]) Snapshot(context.Context, int64) ([]stream.State, error) { return nil, nil }
+// Snapshot remembers how far each stream is written. MethodDefault has nothing to remember.
+func (w *sinkWriter[T]) Snapshot(_ context.Context, checkpoint int64) ([]stream.State, error) {
+	return w.core.Snapshot(checkpoint), nil
+}
 
 // Close frees everything without flushing.
 func (w *sinkWriter[T]) Close() error { return w.core.Close() }

@@ -52,7 +52,4 @@ func (j Job[In, Out]) failures() stream.FailurePolicy {
 }
 
 // twoPhase returns the sink's second phase, nil when it has none.
-func (j Job[In, Out]) twoPhase() stream.TwoPhase {
-	two, _ := any(j.Sink).(stream.TwoPhase)
-	return two
-}
+func (j Job[In, Out]) twoPhase() stream.TwoPhase { return stream.CommitsOf(j.Sink) }

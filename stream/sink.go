@@ -87,14 +87,25 @@ const (
 	PerLane CommitScope = iota
 	// Global: one committer sees all committables of a checkpoint together.
 	Global
+	// NoCommit: the writers of this sink, as it is configured, make rows visible themselves.
+	NoCommit
 )
 
-// TwoPhase is a Sink whose writers return committables.
+// TwoPhase is a Sink whose writers return committables. One that may be configured either way answers NoCommit when they
+// do not: see CommitsOf.
 type TwoPhase interface {
 	CommitScope() CommitScope
 
 	// NewCommitter makes a committer. Committers keep no state from one Commit to the next that correctness depends on.
 	NewCommitter(ctx context.Context, cc CommitterContext) (Committer, error)
+}
+
+// CommitsOf returns the second phase of a sink, nil when it has none.
+func CommitsOf(sink any) TwoPhase {
+	if two, ok := sink.(TwoPhase); ok && two.CommitScope() != NoCommit {
+		return two
+	}
+	return nil
 }
 
 // CommitterContext is what an engine gives a new committer.

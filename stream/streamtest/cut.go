@@ -13,7 +13,7 @@ func InSource[T any](p *Process, s stream.Source[T]) stream.Source[T] { return c
 // Tallier.
 func InSink[T any](p *Process, s stream.Sink[T]) stream.Sink[T] {
 	cut := cutSink[T]{s, p}
-	if two, ok := s.(stream.TwoPhase); ok {
+	if two := stream.CommitsOf(s); two != nil {
 		return cutTwoPhase[T]{cut, two}
 	}
 	return cut

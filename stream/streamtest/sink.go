@@ -102,8 +102,7 @@ func (b *bench[T]) close() {
 }
 
 func (b *bench[T]) twoPhase() stream.TwoPhase {
-	two, _ := b.Sink(b.failures).(stream.TwoPhase)
-	return two
+	return stream.CommitsOf(b.Sink(b.failures))
 }
 
 // session is a writer in a process of its own, with the checkpoints it has taken.

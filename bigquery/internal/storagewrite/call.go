@@ -29,11 +29,11 @@ type call struct {
 	err    error
 
 	// The rest belongs to the connection, guarded by its mutex.
-	seq     int64 // order of acceptance
-	sentAt  time.Time
-	due     time.Time // when a paused call is to be sent again
-	resent  int       // in-band errors answered by sending again
-	flushed bool      // was on the wire at least once
+	seq    int64 // order of acceptance
+	sentAt time.Time
+	due    time.Time // when a paused call is to be sent again
+	resent int       // in-band errors answered by sending again
+	sends  int       // how often it was written to a stream; the writer may read it once the call is done
 }
 
 // finish makes the result known. Called once, from whichever goroutine learned of it; it counts nothing, classifies

@@ -22,6 +22,7 @@ const (
 	KindStaleStream    Kind = "stale-stream"    // the stream takes no more rows
 	KindDeadHandle     Kind = "dead-handle"     // the connection went under, for whatever reason
 	KindOffset         Kind = "offset"          // offset taken already, or beyond the end
+	KindInconsistent   Kind = "inconsistent"    // a stream is not as its writer left it
 	KindTerminal       Kind = "terminal"        // sending the same again would fail the same
 )
 
@@ -43,6 +44,16 @@ type verdict struct {
 // NOT_FOUND the stream may be what is missing; creating a table that exists does no harm.
 func (v *verdict) missing() bool {
 	return v.kind != KindRows && v.coded && (v.code == codes.NotFound || v.code == codes.PermissionDenied)
+}
+
+// exists reports whether the offset of an append is taken.
+func (v *verdict) exists() bool {
+	return v.kind == KindOffset && v.storage == storagepb.StorageError_OFFSET_ALREADY_EXISTS
+}
+
+// beyond reports whether the offset of an append is beyond the end of the stream.
+func (v *verdict) beyond() bool {
+	return v.kind == KindOffset && v.storage == storagepb.StorageError_OFFSET_OUT_OF_RANGE
 }
 
 // codeName is the canonical name of the code.

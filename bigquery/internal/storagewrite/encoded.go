@@ -99,16 +99,13 @@ func (w *Writer) adopt(ctx context.Context, t *Target, s *schema) error {
 			b := t.pending
 			t.pending = nil
 			t.sized(b)
-			if err := w.send(ctx, t, b); err != nil {
+			if err := w.way.send(ctx, t, b); err != nil {
 				return err
 			}
 		}
 		t.setSchema(&schema{encoded: slices.Clone(s.encoded), foreign: true})
 	}
-	if t.handle != nil {
-		return nil
-	}
-	return w.openTarget(ctx, t)
+	return w.way.ready(ctx, t)
 }
 
 // add adds one row that is encoded already.

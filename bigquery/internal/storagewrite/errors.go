@@ -19,13 +19,16 @@ var (
 	ErrTableMissing = errors.New("table does not exist")
 	// ErrSchemaMismatch says that rows have columns which the table lacks.
 	ErrSchemaMismatch = errors.New("rows have columns that the table lacks")
+	// ErrInconsistentStream says that a stream is not as its only writer left it: somebody else wrote to it, or the service
+	// lost count.
+	ErrInconsistentStream = errors.New("stream is not as its writer left it")
 	// ErrNoProgress says that the service refused rows by numbers that the request does not have.
 	ErrNoProgress = errors.New("row errors match no row")
 )
 
 // AppendError is the failure of an append, or of opening a stream for one, that could not be mended.
 type AppendError struct {
-	Op          string // "append", "re-append", "open write stream"
+	Op          string // "append", "re-append", "open write stream", "create write stream", "flush rows"
 	Destination table.Destination
 	Stream      string
 	Offset      int64  // row number in the stream the append was to start at; -1 on default streams
@@ -43,8 +46,11 @@ type AppendError struct {
 func (e *AppendError) Error() string {
 	var b strings.Builder
 	preposition := "to"
-	if e.Op == opOpen {
+	switch e.Op {
+	case opOpen, opCreateStream:
 		preposition = "for"
+	case opFlushRows:
+		preposition = "of"
 	}
 	fmt.Fprintf(&b, "%s %s %s failed", e.Op, preposition, e.Destination)
 	if e.Offset >= 0 {
@@ -108,4 +114,7 @@ const (
 	opAppend   = "append"
 	opReAppend = "re-append"
 	opOpen     = "open write stream"
+
+	opCreateStream = "create write stream"
+	opFlushRows    = "flush rows"
 )

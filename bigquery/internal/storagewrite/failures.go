@@ -36,7 +36,7 @@ func newFailures(ctx context.Context, cfg *Config) (*failures, error) {
 	if err != nil {
 		return nil, fmt.Errorf("failure handler: %w", err)
 	}
-	return &failures{handler: h, m: newMeters(cfg.Meter, cfg.Job, cfg.Lane), ledger: cfg.Ledger, places: cfg.PerDestinationMetrics}, nil
+	return &failures{handler: h, m: newMeters(cfg.Meter, cfg.Job, cfg.Lane, cfg.Buffered), ledger: cfg.Ledger, places: cfg.PerDestinationMetrics}, nil
 }
 
 // place checks that dst can be a table's name.

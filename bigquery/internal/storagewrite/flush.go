@@ -11,13 +11,13 @@ func (w *Writer) Flush(ctx context.Context, final bool) error {
 	if w.latched != nil {
 		return w.latched
 	}
-	if err := w.heed(ctx); err != nil {
+	if err := w.way.heed(ctx); err != nil {
 		return err
 	}
 	if err := w.sendPending(ctx); err != nil {
 		return err
 	}
-	if err := w.drain(ctx); err != nil {
+	if err := w.way.drain(ctx); err != nil {
 		return err
 	}
 	if err := w.flush(ctx); err != nil {
@@ -38,31 +38,10 @@ func (w *Writer) sendPending(ctx context.Context) error {
 		}
 		t.pending = nil
 		t.sized(b)
-		if err := w.send(ctx, t, b); err != nil {
+		if err := w.way.send(ctx, t, b); err != nil {
 			return err
 		}
 	}
-	return nil
-}
-
-// drain waits for every append, in order of sending, and looks at each result itself.
-func (w *Writer) drain(ctx context.Context) error {
-	w.attention.Store(false)
-	for len(w.flight.entries) > 0 {
-		e := w.flight.entries[0]
-		if err := wait(ctx, e.call); err != nil {
-			return err
-		}
-		if e.call.judge() != nil {
-			if err := w.repairBatch(ctx, e); err != nil {
-				return err
-			}
-			continue
-		}
-		w.flight.remove(e.call)
-		w.acked(e)
-	}
-	w.m.inFlightBatches.Set(0)
 	return nil
 }
 
@@ -85,28 +64,15 @@ func wait(ctx context.Context, c *call) error {
 func (w *Writer) evict(ctx context.Context) {
 	now, kept := w.now(), w.order[:0]
 	for _, t := range w.order {
-		if !t.idle(now, w.cfg.Options.IdleTimeout) {
+		if !t.idle(now, w.cfg.Options.IdleTimeout) || !w.way.evictable(t) {
 			kept = append(kept, t)
 			continue
 		}
 		delete(w.targets, t.dst)
-		if t.handle != nil {
-			w.setHandle(t, nil)
+		if w.way.forget(t) {
 			w.cfg.Log.InfoContext(ctx, "idle destination closed", "destination", t.name)
 		}
 	}
 	clear(w.order[len(kept):])
 	w.order = kept
-}
-
-// setHandle keeps count of open destinations.
-func (w *Writer) setHandle(t *Target, h appender) {
-	if t.handle == nil && h != nil {
-		w.open++
-	}
-	if t.handle != nil && h == nil {
-		w.open--
-	}
-	t.handle = h
-	w.m.openDestinations.Set(int64(w.open))
 }

@@ -14,8 +14,11 @@ import (
 
 	"cloud.google.com/go/bigquery/storage/apiv1/storagepb"
 	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/descriptorpb"
+	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/millrace-dev/millrace/bigquery/internal/tableadmin"
 	"github.com/millrace-dev/millrace/bigquery/table"
@@ -31,15 +34,20 @@ type far struct {
 	appends map[string][]string // by table, "" for all others
 	creates []string
 	changes []string // outcomes of reconciliations, "updated" where there is none
+	makes   []string // created streams
+	opensOf []string // openings of created streams
 
 	mu      sync.Mutex // guards what follows
 	wire    []string   // batches in order of sending: "t: aa bb"
 	schemas []*schema  // of the batches
 	held    []*call
+	holders []*farOwn
 	opened  []string
 	created []table.Destination
 	changed []tableadmin.Wanted
 	options []table.CreateOptions
+	events  []string // of created streams: "create s1", "open s1", "close s1"
+	made    int
 	closed  int
 	refuse  error // append takes nothing
 	closing error
@@ -90,6 +98,99 @@ func (f *far) reconcile(ctx context.Context, _ table.Destination, w tableadmin.W
 		return tableadmin.Unchanged, fmt.Errorf("%w: column a.b", table.ErrUnion)
 	}
 	return tableadmin.Unchanged, scripted(a).err
+}
+
+func (f *far) createStream(_ context.Context, dst table.Destination) (string, error) {
+	if len(f.makes) > 0 {
+		if v := scripted(pop(&f.makes)); v != nil {
+			f.events = append(f.events, "refuse")
+			return "", v.err
+		}
+	}
+	f.made++
+	name := fmt.Sprintf("s%d", f.made)
+	f.events = append(f.events, "create "+name)
+	return dst.Path() + "/streams/" + name, nil
+}
+
+func (f *far) openStream(_ context.Context, dst table.Destination, name string, restored bool) (ownAppender, error) {
+	short := strings.TrimPrefix(name, dst.Path()+"/streams/")
+	if restored {
+		f.events = append(f.events, "look up "+short)
+	}
+	if len(f.opensOf) > 0 {
+		if v := scripted(pop(&f.opensOf)); v != nil {
+			return nil, v.err
+		}
+	}
+	f.events = append(f.events, "open "+short)
+	return &farOwn{f, dst, short}, nil
+}
+
+// farOwn is a created stream. Beside what scripted knows, answers may begin with "resent", for an append that the
+// connection had written before, and "unsent", for one that it never wrote, and be "echo" and an offset.
+type farOwn struct {
+	far  *far
+	dst  table.Destination
+	name string
+}
+
+func (h *farOwn) close() { h.far.events = append(h.far.events, "close "+h.name) }
+
+func (h *farOwn) append(_ context.Context, c *call) error {
+	if h.far.refuse != nil {
+		return h.far.refuse
+	}
+	h.far.mu.Lock()
+	defer h.far.mu.Unlock()
+	line := fmt.Sprintf("%s@%d:", h.name, c.offset)
+	if err := c.batch.each(func(_ int, row []byte) error {
+		line += " " + string(row)
+		return nil
+	}); err != nil {
+		return err
+	}
+	h.far.wire = append(h.far.wire, line)
+	c.load.Add(int64(c.size))
+	c.sends = 1
+	key := h.dst.Table
+	if _, ok := h.far.appends[key]; !ok {
+		key = ""
+	}
+	answers := h.far.appends[key]
+	if len(answers) == 0 {
+		h.answer(c, "ok")
+		return nil
+	}
+	a := pop(&answers)
+	h.far.appends[key] = answers
+	if a == "hold" {
+		h.far.held = append(h.far.held, c)
+		h.far.holders = append(h.far.holders, h)
+		return nil
+	}
+	h.answer(c, a)
+	return nil
+}
+
+func (h *farOwn) answer(c *call, a string) {
+	if rest, ok := strings.CutPrefix(a, "resent "); ok {
+		a, c.sends = rest, 2
+	}
+	if rest, ok := strings.CutPrefix(a, "unsent "); ok {
+		a, c.sends = rest, 0
+	}
+	at := c.offset
+	if n, _ := fmt.Sscanf(a, "echo %d", &at); n == 1 || a == "ok" {
+		c.finish(&storagepb.AppendRowsResponse{Response: &storagepb.AppendRowsResponse_AppendResult_{
+			AppendResult: &storagepb.AppendRowsResponse_AppendResult{Offset: wrapperspb.Int64(at)}}}, nil)
+		return
+	}
+	if a == "outage" { // that lists rows
+		c.finish(answer(status.New(codes.Unavailable, "outage"), 0), nil)
+		return
+	}
+	answerCall(c, a)
 }
 
 func (f *far) release() error {
@@ -230,7 +331,7 @@ type counts struct {
 
 var shortKeys = map[string]string{recordsSent.Name: "S", bytesSent.Name: "B", sendErrors.Name: "E", recordsSkipped.Name: "K",
 	appendRetries.Name: "R", streamResends.Name: "resends", appendErrors.Name: "X", tablesCreated.Name: "T", schemaReconciliations.Name: "U",
-	inFlightBatches.Name: "inFlight", openDestinations.Name: "open"}
+	inFlightBatches.Name: "inFlight", inFlightAppends.Name: "appends", openDestinations.Name: "open"}
 
 type series struct {
 	c   *counts

@@ -7,6 +7,7 @@ type entry struct {
 	target *Target
 	batch  *batch
 	call   *call
+	via    appender
 }
 
 // inflight is the batches of one writer whose appends are not known to have succeeded, in order of sending.

@@ -190,19 +190,28 @@ func (w *Writer) reconcileTable(ctx context.Context, t *Target) (tableadmin.Outc
 	return o, err
 }
 
+// hopeless is an error that no repair can help, nil when err is any other.
+func (w *Writer) hopeless(ctx context.Context, err error) error {
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case errors.Is(err, gcp.ErrCredentials): // as it is: it says on purpose no more than it does
+		return gcp.ErrCredentials
+	case errors.Is(err, gcp.ErrNoCredentials):
+		return gcp.ErrNoCredentials
+	}
+	return nil
+}
+
 // rebuild gives the target a new handle. The error is one that no repair can help.
 func (w *Writer) rebuild(ctx context.Context, t *Target) (*verdict, error) {
 	h, err := w.remote.open(ctx, t.dst)
-	switch {
-	case err == nil:
-		w.setHandle(t, h)
+	if err == nil {
+		toDefault{w}.setHandle(t, h)
 		return nil, nil
-	case ctx.Err() != nil:
-		return nil, w.latch(context.Cause(ctx))
-	case errors.Is(err, gcp.ErrCredentials): // as it is: it says on purpose no more than it does
-		return nil, w.latch(gcp.ErrCredentials)
-	case errors.Is(err, gcp.ErrNoCredentials):
-		return nil, w.latch(gcp.ErrNoCredentials)
+	}
+	if err := w.hopeless(ctx, err); err != nil {
+		return nil, w.latch(err)
 	}
 	return classifyError(err), nil
 }
@@ -225,7 +234,7 @@ func (w *Writer) appendAgain(ctx context.Context, t *Target, b *batch) (*verdict
 		v = c.judge()
 	}
 	if v == nil {
-		w.acked(entry{t, b, c})
+		w.acked(entry{t, b, c, t.handle})
 		return nil, nil
 	}
 	w.appendFailed(&t.place, v)

@@ -28,13 +28,15 @@ var (
 		Help: "Changes of tables that this writer made for rows with more columns."}
 	inFlightBatches = stream.Instrument{Name: "millrace.bigquery.sink.in_flight_batches", Unit: "1",
 		Help: "Batches that are unanswered or wait for repair."}
+	inFlightAppends = stream.Instrument{Name: "millrace.bigquery.sink.in_flight_appends", Unit: "1",
+		Help: "Appends to streams of a lane's own that are unanswered, without those that a repair waits for."}
 	openDestinations = stream.Instrument{Name: "millrace.bigquery.sink.open_destinations", Unit: "1",
 		Help: "Destinations with an open handle."}
 )
 
 // Instruments lists them all.
 var Instruments = []stream.Instrument{recordsSent, bytesSent, sendErrors, recordsSkipped, appendRetries, streamResends,
-	appendErrors, tablesCreated, schemaReconciliations, inFlightBatches, openDestinations}
+	appendErrors, tablesCreated, schemaReconciliations, inFlightBatches, inFlightAppends, openDestinations}
 
 // meters are the series of one writer.
 type meters struct {
@@ -44,13 +46,18 @@ type meters struct {
 	recordsSent, bytesSent, sendErrors, recordsSkipped stream.Counter
 	appendRetries, streamResends, tablesCreated        stream.Counter
 	schemaReconciliations                              stream.Counter
-	inFlightBatches, openDestinations                  stream.Gauge
+	inFlightBatches, inFlightAppends, openDestinations stream.Gauge
 	appendErrors                                       map[string]stream.Counter // by code, as they come up
 }
 
-func newMeters(m stream.Meter, job string, lane int) *meters {
-	labels := []stream.Label{{Key: "job", Value: job}, {Key: "lane", Value: strconv.Itoa(lane)}, {Key: "write_method", Value: "default"}}
-	return &meters{
+// newMeters makes the series that writers of a method have; the others stay nil.
+func newMeters(m stream.Meter, job string, lane int, buffered bool) *meters {
+	method := "default"
+	if buffered {
+		method = "exactly-once"
+	}
+	labels := []stream.Label{{Key: "job", Value: job}, {Key: "lane", Value: strconv.Itoa(lane)}, {Key: "write_method", Value: method}}
+	all := &meters{
 		meter:                 m,
 		labels:                labels,
 		recordsSent:           m.Counter(recordsSent, labels...),
@@ -59,12 +66,17 @@ func newMeters(m stream.Meter, job string, lane int) *meters {
 		recordsSkipped:        m.Counter(recordsSkipped, labels...),
 		appendRetries:         m.Counter(appendRetries, labels...),
 		streamResends:         m.Counter(streamResends, labels...),
-		tablesCreated:         m.Counter(tablesCreated, labels...),
 		schemaReconciliations: m.Counter(schemaReconciliations, labels...),
-		inFlightBatches:       m.Gauge(inFlightBatches, labels...),
 		openDestinations:      m.Gauge(openDestinations, labels...),
 		appendErrors:          map[string]stream.Counter{},
 	}
+	if buffered {
+		all.inFlightAppends = m.Gauge(inFlightAppends, labels...)
+	} else {
+		all.inFlightBatches = m.Gauge(inFlightBatches, labels...)
+		all.tablesCreated = m.Counter(tablesCreated, labels...)
+	}
+	return all
 }
 
 func (m *meters) appendError(code string) {

@@ -69,10 +69,10 @@ func (p *pipeline) next(now time.Time) (*call, time.Duration) {
 
 func (p *pipeline) send(c *call, now time.Time) *call {
 	c.sentAt = now
-	if c.flushed {
+	if c.sends > 0 {
 		c.resends.Add(1)
 	}
-	c.flushed = true
+	c.sends++
 	p.sent = append(p.sent, c)
 	return c
 }

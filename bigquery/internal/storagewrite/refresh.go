@@ -12,7 +12,7 @@ import (
 
 // refresh makes a destination ready for rows of the schema that the serializer has now: where tables may be changed, the
 // table is reconciled before the first such row is sent, and then the handle is opened anew.
-func (w *Writer) refresh(ctx context.Context, t *Target) error {
+func (w toDefault) refresh(ctx context.Context, t *Target) error {
 	r, o := w.newRepair(), tableadmin.Unchanged
 	if r.may.update {
 		var err error
@@ -33,7 +33,7 @@ func (w *Writer) refresh(ctx context.Context, t *Target) error {
 
 // heed refreshes the destinations whose tables have another schema now, as answers tell, where that changed what the
 // serializer makes of records. Nothing changes for the others: their rows fit, or a mismatch will tell.
-func (w *Writer) heed(ctx context.Context) error {
+func (w toDefault) heed(ctx context.Context) error {
 	for _, t := range w.order {
 		if !t.news.Swap(false) || t.handle == nil || t.schema.foreign || w.cfg.Rows.Fingerprint(t.dst) == t.schema.fingerprint {
 			continue
@@ -46,7 +46,7 @@ func (w *Writer) heed(ctx context.Context) error {
 }
 
 // renew sends what is pending under the old schema and refreshes the destination.
-func (w *Writer) renew(ctx context.Context, t *Target) error {
+func (w toDefault) renew(ctx context.Context, t *Target) error {
 	if b := t.pending; b != nil && b.count > 0 {
 		t.pending = nil
 		t.sized(b)

@@ -17,6 +17,10 @@ type remote interface {
 	// open makes a handle to append to a table's default stream with. The error of a table that does not exist is what
 	// the service makes of it.
 	open(ctx context.Context, dst table.Destination) (appender, error)
+	// createStream makes a stream of type BUFFERED on a table and answers its name.
+	createStream(ctx context.Context, dst table.Destination) (string, error)
+	// openStream opens a created stream; restored says that it is known from before this process, and may be gone.
+	openStream(ctx context.Context, dst table.Destination, name string, restored bool) (ownAppender, error)
 	// create creates a table and tells whether it was not there.
 	create(ctx context.Context, dst table.Destination, s *table.Schema, o table.CreateOptions) (bool, error)
 	// reconcile changes a table so that it takes other rows, see tableadmin.Admin.Reconcile.
@@ -57,6 +61,14 @@ func (l *link) open(ctx context.Context, dst table.Destination) (appender, error
 		return nil, err
 	}
 	return newHandle(p, streamName(dst)), nil
+}
+
+func (l *link) createStream(ctx context.Context, dst table.Destination) (string, error) {
+	return l.service.createStream(ctx, dst.Path())
+}
+
+func (l *link) openStream(ctx context.Context, _ table.Destination, name string, restored bool) (ownAppender, error) {
+	return l.service.openOwn(ctx, name, restored, l.options, l.log)
 }
 
 func (l *link) create(ctx context.Context, dst table.Destination, s *table.Schema, o table.CreateOptions) (bool, error) {

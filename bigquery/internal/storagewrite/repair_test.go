@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"cloud.google.com/go/bigquery/storage/apiv1/storagepb"
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -54,11 +55,26 @@ func scripted(s string) *verdict {
 		}
 		return classifyAnswer(answer(nil, rows...), false)
 	}
+	if d, ok := scriptedDetails[word]; ok {
+		return classifyAnswer(answer(detailed(d.code, d.storage)), true)
+	}
 	var c codes.Code
 	if err := c.UnmarshalJSON([]byte(`"` + word + `"`)); err != nil {
 		panic(err)
 	}
 	return classifyError(status.Error(c, s))
+}
+
+// scriptedDetails are the storage errors that scripts know.
+var scriptedDetails = map[string]struct {
+	code    codes.Code
+	storage storagepb.StorageError_StorageErrorCode
+}{
+	"exists":    {codes.AlreadyExists, storagepb.StorageError_OFFSET_ALREADY_EXISTS},
+	"beyond":    {codes.OutOfRange, storagepb.StorageError_OFFSET_OUT_OF_RANGE},
+	"finalized": {codes.InvalidArgument, storagepb.StorageError_STREAM_FINALIZED},
+	"gone":      {codes.InvalidArgument, storagepb.StorageError_STREAM_NOT_FOUND},
+	"badstate":  {codes.InvalidArgument, storagepb.StorageError_INVALID_STREAM_STATE},
 }
 
 func pop(answers *[]string) string {

@@ -2,6 +2,7 @@ package storagewrite
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -11,7 +12,6 @@ import (
 	"cloud.google.com/go/bigquery/storage/apiv1/storagepb"
 	"github.com/googleapis/gax-go/v2"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/metadata"
 
 	"github.com/millrace-dev/millrace/bigquery/table"
 	"github.com/millrace-dev/millrace/internal/gcp"
@@ -29,6 +29,7 @@ type service struct {
 	rest      *gcp.REST
 	locations map[datasetKey]string // datasets never move
 	pools     map[poolKey]*pool
+	seats     []*seat
 
 	users int // guarded by registry.mu
 }
@@ -72,7 +73,14 @@ func (s *service) release() error {
 		return nil
 	}
 	s.mu.Lock()
-	pools, write, rest := s.pools, s.write, s.rest
+	pools, rest := s.pools, s.rest
+	var clients []*bqstorage.BigQueryWriteClient
+	if s.write != nil {
+		clients = append(clients, s.write)
+	}
+	for _, p := range s.seats {
+		clients = append(clients, p.client)
+	}
 	s.mu.Unlock()
 	for _, p := range pools {
 		p.close()
@@ -80,12 +88,13 @@ func (s *service) release() error {
 	if rest != nil {
 		rest.Close()
 	}
-	if write != nil {
-		if err := write.Close(); err != nil {
-			return fmt.Errorf("close the client of the Storage Write API: %w", err)
+	var errs []error
+	for _, c := range clients {
+		if err := c.Close(); err != nil {
+			errs = append(errs, fmt.Errorf("close a client of the Storage Write API: %w", err))
 		}
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 func (s *service) client(ctx context.Context) (*bqstorage.BigQueryWriteClient, error) {
@@ -163,22 +172,14 @@ func (s *service) poolAt(ctx context.Context, project, location string, o Option
 	return p, nil
 }
 
-// appendOpener opens AppendRows streams that take frames. The header routes shared streams, which belong to no one
-// table, to where the tables are (storage.proto, AppendRows).
+// withFrames sends frames as they are.
+var withFrames = gax.WithGRPCOptions(grpc.ForceCodecV2(codec{}))
+
+// appendOpener opens streams for default streams. The header routes shared streams, which belong to no one table, to where
+// the tables are (storage.proto, AppendRows).
 func appendOpener(client *bqstorage.BigQueryWriteClient, project, location string) openFunc {
-	return func(ctx context.Context) (appendStream, error) {
-		if location != "" {
-			ctx = metadata.AppendToOutgoingContext(ctx, "x-goog-request-params",
-				"write_location=projects/"+project+"/locations/"+location)
-		}
-		s, err := client.AppendRows(ctx, once, gax.WithGRPCOptions(grpc.ForceCodecV2(codec{})))
-		if err != nil {
-			return nil, err
-		}
-		// Asking for its context commits gRPC to this stream. It would open another one by itself when the service
-		// never saw this one, and then SendMsg may answer that the stream is over while RecvMsg waits on its
-		// replacement for ever (https://github.com/grpc/grpc-go/issues/4691).
-		_ = s.Context()
-		return s, nil
+	if location == "" {
+		return opener(client, "")
 	}
+	return opener(client, "write_location=projects/"+project+"/locations/"+location)
 }

@@ -1,6 +1,7 @@
 package storagewrite
 
 import (
+	"cmp"
 	"sync/atomic"
 	"time"
 )
@@ -12,6 +13,9 @@ type Target struct {
 	handle   appender // nil until the first row, and while a repair opens the next
 	schema   *schema  // nil until the first row
 	overhead int      // the most that a request takes besides its rows
+	longer   int      // how much longer its stream's name may be than the default stream's
+
+	own ownStream // with streams of the lane's own
 
 	pending    *batch // nil or filling
 	start      int    // where the row begun last starts in it
@@ -36,8 +40,12 @@ func (t *Target) idle(now time.Time, limit time.Duration) bool {
 // setSchema changes what the rows to come are.
 func (t *Target) setSchema(s *schema) {
 	t.schema = s
-	t.overhead = header{stream: streamName(t.dst), schema: s, traceID: traceID()}.maxBytes()
+	t.overhead = header{stream: streamName(t.dst), schema: s, traceID: traceID()}.maxBytes() + t.longer
 }
+
+// ownNameBytes is how much longer the name of a created stream may be than that of the default stream. Those seen have 36 to
+// 64 characters where that has "_default".
+const ownNameBytes = 256
 
 // sized remembers how large batches get. A short one, sent by a flush, says little about the next.
 func (t *Target) sized(b *batch) { t.usualBytes = max(b.size(), t.usualBytes/2) }
@@ -45,5 +53,5 @@ func (t *Target) sized(b *batch) { t.usualBytes = max(b.size(), t.usualBytes/2) 
 // about is what logs say about a failure of the target's stream. What the service says about single rows is not among it: it
 // may quote them.
 func (t *Target) about(v *verdict) []any {
-	return []any{"destination", t.name, "stream", streamName(t.dst), "code", v.codeName(), "kind", string(v.kind), "cause", v.err}
+	return []any{"destination", t.name, "stream", cmp.Or(t.own.name, streamName(t.dst)), "code", v.codeName(), "kind", string(v.kind), "cause", v.err}
 }

@@ -26,6 +26,8 @@ type Config struct {
 	Create     Create
 	Update     table.UnionOptions // how far tables that exist may be changed
 	SchemaWait retry.Schedule     // for rows whose columns the write service has not heard of yet
+	Buffered   bool               // streams of the lane's own, whose rows a committer makes visible, instead of default streams
+	States     []stream.State     // to go on from, with Buffered
 	Failures   stream.FailurePolicy
 	Ledger     *Ledger
 	Pacer      retry.Pacer
@@ -49,13 +51,14 @@ type Create struct {
 	Datasets bool // create missing datasets too
 }
 
-// Writer writes to default streams for one lane: rows are there, visible and for good, when Flush returns. All calls
-// come from the lane's goroutine.
+// Writer writes for one lane: to default streams, where rows are visible and there for good when Flush returns, or to
+// streams of its own, where they are there for good and wait for a committer. All calls come from the lane's goroutine.
 //
 // The way of a record is Enter, Target, then Begin and Commit around its encoding, or Skip or Reject instead of Commit.
 type Writer struct {
 	*failures
 	cfg     Config
+	way     delivery
 	remote  remote
 	tables  *tables
 	buffers *bufferCache
@@ -63,11 +66,12 @@ type Writer struct {
 
 	targets map[table.Destination]*Target
 	order   []*Target // as first seen
-	flight  inflight
-	spare   []*batch // to be used again
-	pending int      // bytes of pending batches
-	open    int      // targets with a handle
-	latched error    // what ended the writer
+	flight  inflight  // to default streams
+	spare   []*batch  // to be used again
+	pending int       // bytes of pending batches
+	open    int       // targets with a handle
+	appends int       // unanswered, to streams of the lane's own
+	latched error     // what ended the writer
 	closed  bool
 
 	// Written by connections.
@@ -86,7 +90,7 @@ func newWriter(ctx context.Context, cfg Config, connect func() remote) (*Writer,
 		return nil, err
 	}
 	r := connect()
-	return &Writer{
+	w := &Writer{
 		failures: f,
 		cfg:      cfg,
 		remote:   r,
@@ -95,7 +99,16 @@ func newWriter(ctx context.Context, cfg Config, connect func() remote) (*Writer,
 		buffers: &bufferCache{bytes: cfg.Options.MaxAppendBytes + cfg.Options.MaxAppendBytes/8 + 64<<10},
 		now:     time.Now,
 		targets: map[table.Destination]*Target{},
-	}, nil
+	}
+	w.way = toDefault{w}
+	if cfg.Buffered {
+		own := toBuffered{w}
+		w.way = own
+		if err := own.restore(cfg.States); err != nil {
+			return nil, errors.Join(err, w.Close())
+		}
+	}
+	return w, nil
 }
 
 // Enter comes before every record. It returns what ended the writer, and repairs what has failed since the last call.
@@ -104,24 +117,9 @@ func (w *Writer) Enter(ctx context.Context) error {
 		return w.latched
 	}
 	if w.attention.Load() {
-		return w.mend(ctx)
+		return w.way.mend(ctx)
 	}
 	return nil
-}
-
-// mend handles the failures among the appends that are answered, in order of sending.
-func (w *Writer) mend(ctx context.Context) error {
-	w.attention.Store(false)
-	for {
-		e, failed := w.flight.sweep(w.acked)
-		w.m.inFlightBatches.Set(int64(len(w.flight.entries)))
-		if !failed {
-			return w.heed(ctx)
-		}
-		if err := w.repairBatch(ctx, e); err != nil {
-			return err
-		}
-	}
 }
 
 // acked accounts for a batch that the service has taken.
@@ -147,6 +145,9 @@ func (w *Writer) Target(dst table.Destination) (*Target, error) {
 			return nil, err
 		}
 		t = &Target{place: p, guess: 1, lastAccess: w.now()}
+		if w.cfg.Buffered {
+			t.longer = ownNameBytes
+		}
 		w.targets[dst] = t
 		w.order = append(w.order, t)
 	}
@@ -187,10 +188,8 @@ func (w *Writer) Commit(ctx context.Context, t *Target, buf []byte, at *stream.P
 	if n := len(row); n > MaxRowBytes || t.overhead+frameBytes(n)+n > maxRequestBytes {
 		return w.tooLong(ctx, t, row, at, original)
 	}
-	if t.handle == nil {
-		if err := w.openTarget(ctx, t); err != nil {
-			return err
-		}
+	if err := w.way.ready(ctx, t); err != nil {
+		return err
 	}
 	changed := t.schema.foreign || t.schema.fingerprint != 0 && w.cfg.Rows.Fingerprint(t.dst) != t.schema.fingerprint
 	if changed || !t.pending.room(len(row), w.cfg.Options.MaxAppendBytes, t.overhead) {
@@ -248,35 +247,13 @@ func (w *Writer) roll(ctx context.Context, t *Target, row []byte, changed bool) 
 	}
 	if full.count == 0 {
 		full.rows.free()
-	} else if err := w.send(ctx, t, full); err != nil {
+	} else if err := w.way.send(ctx, t, full); err != nil {
 		return nil, err
 	}
 	if !changed || foreign {
 		return buf, nil
 	}
-	return buf, w.refresh(ctx, t)
-}
-
-// send hands a batch to the target's handle.
-func (w *Writer) send(ctx context.Context, t *Target, b *batch) error {
-	w.pending -= b.size()
-	c := w.newCall(b)
-	c.news = &t.news
-	if err := t.handle.append(ctx, c); err != nil {
-		// The batch is in nobody's hands now: going on would lose it.
-		return w.latch(fmt.Errorf("append to %s: %w", t.name, err))
-	}
-	w.m.recordsSent.Add(int64(b.count))
-	w.m.bytesSent.Add(int64(b.bytes))
-	if t.sent != nil {
-		t.sent.Add(int64(b.count))
-	}
-	w.flight.add(entry{t, b, c})
-	if w.flight.due() {
-		w.flight.sweep(w.acked) // failures have raised the attention flag
-	}
-	w.m.inFlightBatches.Set(int64(len(w.flight.entries)))
-	return nil
+	return buf, w.way.refresh(ctx, t)
 }
 
 func (w *Writer) newCall(b *batch) *call {
@@ -299,16 +276,19 @@ func (w *Writer) limit(ctx context.Context) error {
 			return err
 		}
 	}
-	for int64(w.pending)+w.load.Load() > int64(most) && len(w.flight.entries) > 0 {
-		if err := wait(ctx, w.flight.entries[0].call); err != nil {
-			return err
-		}
-		if err := w.mend(ctx); err != nil {
+	for int64(w.pending)+w.load.Load() > int64(most) {
+		if any, err := w.way.await(ctx); !any || err != nil {
 			return err
 		}
 	}
 	return nil
 }
+
+// Prepare promises what was flushed since the last Snapshot. Nothing comes of it with default streams.
+func (w *Writer) Prepare() []stream.Committable { return w.way.prepare() }
+
+// Snapshot remembers how far each stream is written.
+func (w *Writer) Snapshot(checkpoint int64) []stream.State { return w.way.snapshot(checkpoint) }
 
 // Reject hands a record that is wrong by itself to the failure handler. t is nil for one that could not be routed.
 func (w *Writer) Reject(ctx context.Context, t *Target, r *stream.FailedRecord) error {
@@ -340,9 +320,8 @@ func (w *Writer) Close() (err error) {
 	}
 	w.closed = true
 	w.latch(errors.New("writer is closed"))
-	w.m.inFlightBatches.Set(0)
-	w.m.openDestinations.Set(0)
 	// The handler is closed last and whatever happens before.
 	defer func() { err = errors.Join(err, w.handler.Close()) }()
+	w.way.close()
 	return w.remote.release()
 }

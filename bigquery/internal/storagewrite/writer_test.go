@@ -539,7 +539,7 @@ func TestTransientAndTerminal(t *testing.T) {
 		tt, _ := b.w.Target(tableT)
 		full := tt.pending
 		tt.pending = nil
-		if err := b.w.send(t.Context(), tt, full); err != nil {
+		if err := b.w.way.send(t.Context(), tt, full); err != nil {
 			t.Fatal(err)
 		}
 		if err := b.w.Enter(t.Context()); err != nil {

@@ -1,0 +1,224 @@
+package storagewrite
+
+import (
+	"fmt"
+
+	"github.com/millrace-dev/millrace/internal/retry"
+)
+
+// recoveryStep is what a recovery asks its driver to do next. Behind each stands the method that tells it how that went.
+type recoveryStep uint8
+
+const (
+	recoverSend      recoveryStep = iota // append the first batch at its offset and wait for the answer: sent
+	recoverCollect                       // wait for the stream's next unanswered append: behind, or collected when there is none
+	recoverRoute                         // hand the refused rows of the first batch to the failure handler: routed
+	recoverReconcile                     // give the table the columns that it lacks: reconciled
+	recoverReopen                        // close the connection and open another one to the same stream: reopened
+	recoverAbandon                       // close the connection and create a new stream: abandoned
+	recoverWait                          // wait as the schedule says: waited
+	recoverDone                          // the batches are in the stream, up to offset
+	recoverFail                          // err ends the writer
+)
+
+// recoveryMode is why batches are appended one by one.
+type recoveryMode uint8
+
+const (
+	// modeResend: the oldest unanswered batch failed, those behind it are still out. It goes to where it was to go.
+	modeResend recoveryMode = iota
+	// modeReplay: rows were refused, or the stream was abandoned. What is left goes to offsets counted anew, so an offset
+	// that is taken, or beyond the end, can be no echo of an earlier send.
+	modeReplay
+	// modeProbe: the first batch after a restore shows whether the stream still ends where the state says.
+	modeProbe
+)
+
+// recovery is what follows a failure on a buffered stream, and the first append after a restore: a state machine without
+// I/O. Its driver asks for the step, does it, reports, and asks again, until recoverDone or recoverFail.
+type recovery struct {
+	updates    bool           // tables may be given new columns
+	schedule   retry.Schedule // in force
+	schemaWait retry.Schedule // in force once the table was reconciled
+
+	step    recoveryStep
+	mode    recoveryMode
+	batches []*batch // to be appended, in order
+	offset  int64    // of the first of them, or of what comes next
+	attempt int      // sends of the first batch that count against the schedule
+
+	wired     bool // a send of the first batch was written to a connection
+	renewed   bool // the batch failed on a connection before the one there is now
+	reopen    bool // the connection is of no use any more
+	reconcile bool // the table was reconciled
+	verdict   *verdict
+	err       error // with recoverFail
+}
+
+// failed begins with the oldest unanswered batch of a stream, which failed at offset. wired says whether it was ever
+// written to a connection.
+func (r *recovery) failed(b *batch, offset int64, v *verdict, wired bool) {
+	r.mode, r.batches, r.offset, r.wired = modeResend, []*batch{b}, offset, wired
+	r.judge(v)
+}
+
+// restored begins with the first batch after a restore.
+func (r *recovery) restored(b *batch, offset int64) {
+	r.mode, r.batches, r.offset = modeProbe, []*batch{b}, offset
+	r.reopen = true // there is no connection yet
+	r.next()
+}
+
+// next goes on to the next send.
+func (r *recovery) next() {
+	switch {
+	case len(r.batches) == 0:
+		r.step = recoverDone
+	case r.reopen:
+		r.step = recoverReopen
+	default:
+		r.attempt++
+		r.step = recoverSend
+	}
+}
+
+// sent reports the answer to the first batch, nil also where echo says that it means success. wired says whether the batch
+// was written to a connection this time.
+func (r *recovery) sent(v *verdict, wired bool) {
+	if v == nil {
+		r.offset += int64(r.batches[0].count)
+		r.batches = r.batches[1:]
+		r.attempt, r.wired, r.verdict = 0, false, nil
+		r.next()
+		return
+	}
+	r.wired = r.wired || wired
+	r.judge(v)
+}
+
+// echo reports whether the answer that the offset is taken means that an earlier send of these rows took it.
+func (r *recovery) echo(v *verdict) bool { return r.mode == modeResend && r.wired && v.exists() }
+
+// judge decides about the failure of the first batch.
+func (r *recovery) judge(v *verdict) {
+	r.verdict = v
+	switch {
+	case v.kind == KindRows:
+		// Nothing of the request was written, so the stream ends where the request was to begin.
+		r.step = recoverRoute
+	case v.kind == KindSchemaMismatch && r.updates:
+		r.mismatch()
+	case r.mode == modeProbe && (v.kind == KindOffset || v.kind == KindStaleStream):
+		r.step = recoverAbandon
+	case v.kind == KindDeadHandle:
+		r.reopen = r.attempt > 0 || !r.renewed
+		r.retryOrFail()
+	case v.kind == KindTransient, r.mode == modeResend && v.beyond():
+		// Beyond the end is what an append behind a failed one meets. That one is mended by now.
+		r.retryOrFail()
+	case r.mode == modeResend && v.exists():
+		r.fail(fmt.Errorf("%w: rows of somebody else are where this append was to go: %w", ErrInconsistentStream, v.err))
+	default:
+		r.fail(v.err)
+	}
+}
+
+// mismatch reconciles the table once and then waits for the service to hear of it.
+func (r *recovery) mismatch() {
+	r.reopen = true // a connection keeps the schema that it was opened with
+	if r.reconcile {
+		r.retryOrFail()
+		return
+	}
+	r.reconcile = true
+	r.schedule = r.schemaWait
+	r.attempt = 0
+	r.step = recoverReconcile
+}
+
+// retryOrFail waits for another send when the budget allows it. The failure that began a recovery costs nothing and is
+// followed by a send at once.
+func (r *recovery) retryOrFail() {
+	switch {
+	case r.attempt == 0:
+		r.next()
+	case r.schedule.Spent(r.attempt):
+		r.fail(fmt.Errorf("%w: %w", retry.ErrBudgetSpent, r.verdict.err))
+	default:
+		r.step = recoverWait
+	}
+}
+
+// waited reports that a wait is over.
+func (r *recovery) waited() { r.next() }
+
+// routed reports what the first batch has left without its refused rows, nil for nothing, and how many it lost.
+func (r *recovery) routed(left *batch, lost int) {
+	if lost == 0 && r.mode == modeReplay {
+		r.fail(fmt.Errorf("%w: %w", ErrNoProgress, r.verdict.err))
+		return
+	}
+	r.batches = r.batches[1:]
+	if left != nil {
+		r.batches = append([]*batch{left}, r.batches...)
+	}
+	r.attempt, r.wired = 0, false
+	if r.mode == modeReplay {
+		r.next()
+		return
+	}
+	r.mode = modeReplay
+	r.step = recoverCollect
+}
+
+// behind reports the answer to an append behind the one whose rows were refused. It was to go where the stream does not
+// reach, so it cannot have been taken.
+func (r *recovery) behind(b *batch, v *verdict) {
+	if v == nil || v.exists() {
+		r.fail(fmt.Errorf("%w: an append was taken behind one that was refused", ErrInconsistentStream))
+		return
+	}
+	r.batches = append(r.batches, b)
+	r.reopen = r.reopen || v.kind == KindDeadHandle
+}
+
+// collected reports that no append of the stream is out any more.
+func (r *recovery) collected() { r.next() }
+
+// reconciled reports how reconciling the table went.
+func (r *recovery) reconciled(err error) {
+	if err != nil {
+		r.fail(err)
+		return
+	}
+	r.next()
+}
+
+// reopened reports whether the stream could be opened.
+func (r *recovery) reopened(v *verdict) {
+	if v == nil {
+		r.reopen = false
+		r.next()
+		return
+	}
+	if r.mode == modeProbe {
+		r.verdict, r.step = v, recoverAbandon
+		return
+	}
+	r.attempt++
+	r.verdict = v
+	if v.kind != KindTransient && v.kind != KindDeadHandle {
+		r.fail(v.err)
+		return
+	}
+	r.retryOrFail()
+}
+
+// abandoned reports that there is a new stream: nothing is in it, and nothing that was ever promised is beyond what the
+// old one is known to hold.
+func (r *recovery) abandoned() {
+	r.mode, r.offset, r.attempt, r.wired, r.reopen = modeReplay, 0, 0, false, false
+	r.next()
+}
+
+func (r *recovery) fail(err error) { r.step, r.err = recoverFail, err }
