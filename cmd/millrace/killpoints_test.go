@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	bqrest "google.golang.org/api/bigquery/v2"
+
 	"github.com/millrace-dev/millrace/localbq"
 	"github.com/millrace-dev/millrace/localbq/killtest"
 )
@@ -79,6 +81,44 @@ func TestKilledAtCalls(t *testing.T) {
 			return pointsCommand(t, dir, bq.REST(), bq.GRPC())
 		},
 		Check:  everyPoint,
+		Sample: *points, SampleSeed: pointsSeed(t),
+	}.Run(t)
+}
+
+// TestKilledWhileTablesGrow is TestKilledAtCalls where every table exists and lacks a column: the command is killed between
+// reading a table and changing it, and between changing it and hearing so, too.
+func TestKilledWhileTablesGrow(t *testing.T) {
+	killtest.Test{
+		Config: localbq.Config{Project: "my-project", AutoCreateDataset: true},
+		Prepare: func(t testing.TB, bq *localbq.Instance) {
+			_, want := pointsInput()
+			narrow := &bqrest.TableSchema{Fields: []*bqrest.TableFieldSchema{{Name: "event", Type: "STRING"}, {Name: "id", Type: "STRING", Mode: "REQUIRED"}}}
+			for event := range want {
+				if err := bq.CreateTable("github."+event, narrow); err != nil {
+					t.Fatal(err)
+				}
+			}
+		},
+		Client: func(t testing.TB, bq *localbq.Instance, dir string) *exec.Cmd {
+			cmd := pointsCommand(t, dir, bq.REST(), bq.GRPC())
+			cmd.Args = append(cmd.Args, "--set", "sink.bigquery.schemaUpdate.allowNewFields=true")
+			return cmd
+		},
+		Check: func(t testing.TB, bq *localbq.Instance) {
+			everyPoint(t, bq)
+			_, want := pointsInput()
+			for event := range want {
+				batches, err := bq.Batches("github." + event)
+				if err != nil || len(batches) == 0 {
+					t.Fatalf("%s: %v", event, err)
+				}
+				for _, b := range batches {
+					if at := b.Schema().FieldIndices("n"); len(at) != 1 || b.Column(at[0]).NullN() > 0 {
+						t.Errorf("%s has no value in the new column of some row: %v", event, b)
+					}
+				}
+			}
+		},
 		Sample: *points, SampleSeed: pointsSeed(t),
 	}.Run(t)
 }

@@ -36,6 +36,7 @@ func TestScripts(t *testing.T) {
 			"setfrom":  setFrom,
 			"protoset": protoSet,
 			"delimit":  delimit,
+			"barrier":  barrier,
 		},
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,

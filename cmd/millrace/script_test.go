@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"net/http"
 	"os"
 	"time"
 
@@ -33,4 +34,14 @@ func setFrom(ts *testscript.TestScript, _ bool, args []string) {
 		ts.Fatalf("%s: %v", args[0], err)
 	}
 	ts.Setenv(args[2], fields[args[1]])
+}
+
+// barrier waits until a local service holds a call at a barrier: barrier ADDRESS.
+func barrier(ts *testscript.TestScript, _ bool, args []string) {
+	answer, err := http.Get("http://" + args[0] + "/local/v1/barriers/next?timeout=60s")
+	ts.Check(err)
+	answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		ts.Fatalf("no call came to a barrier: %s", answer.Status)
+	}
 }

@@ -25,6 +25,7 @@ func summary(p *job.Pipeline, r engine.Result, local localFlag) string {
 	if t.DeadLettered > 0 && p.DeadLetters != "" {
 		fmt.Fprintf(&b, "\nDead letters, in %s:\n%s", shortPath(p.DeadLetters), lastDeadLetters(p.DeadLetters, t.DeadLettered))
 	}
+	b.WriteString(changedTables(p))
 	b.WriteString(choices(p.Inferred))
 	b.WriteString(next(p, local))
 	return harmless(b.String())
@@ -46,6 +47,20 @@ func tableSummary(b *strings.Builder, p *job.Pipeline) {
 		rows = append(rows, []string{fmt.Sprintf("%d tables", len(rows)), count(n), size(bytes), count(created)})
 	}
 	b.WriteString(columns([]string{"TABLE", "ROWS", "BYTES", "CREATED"}, rows, map[int]bool{1: true, 2: true}))
+}
+
+// changedTables tells what was changed about tables that existed.
+func changedTables(p *job.Pipeline) string {
+	var b strings.Builder
+	for _, t := range p.Tables() {
+		if len(t.Changes) > 0 {
+			fmt.Fprintf(&b, "  %s: %s\n", t.Destination, oneLine(strings.Join(t.Changes, ", ")))
+		}
+	}
+	if b.Len() == 0 {
+		return ""
+	}
+	return "\nTables that were changed, as schemaUpdate allows:\n" + b.String()
 }
 
 // shownDeadLetters is how many are shown; the file has all of them.

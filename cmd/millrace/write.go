@@ -169,6 +169,7 @@ const checkpointEvery = 10 * time.Second
 var flagOf = []struct{ key, flag string }{
 	{"sink.bigquery.table", "TABLE"},
 	{"sink.bigquery.method", "--method"},
+	{"sink.bigquery.schemaUpdate", "--allow-new-fields, --allow-field-relaxation"},
 	{"sink.bigquery.schema.rest", "--rest"},
 	{"sink.bigquery.schema.infer.sample", "--sample"},
 	{"sink.bigquery.schema.infer.json", "--json"},
@@ -178,7 +179,6 @@ var flagOf = []struct{ key, flag string }{
 	{"sink.bigquery.schema", "--schema"},
 	{"sink.bigquery.create.partition", "--partition"},
 	{"sink.bigquery.create.cluster", "--cluster"},
-	{"sink.bigquery.schemaUpdate", "--allow-new-fields, --allow-field-relaxation"},
 	{"sink.bigquery.failures", "--dead-letters"},
 	{"sink.bigquery.connection", "--rest-endpoint, --grpc-endpoint, --key-file"},
 	{"source.files.paths", "FILE"},

@@ -91,7 +91,7 @@ func lasting(err error) bool {
 // mismatchHint says what to do about rows with more columns than the table; err is what became of changing it where that
 // is allowed.
 func mismatchHint(err error, updates bool) string {
-	const allow = "SchemaUpdate.AllowNewFields (schemaUpdate.allowNewFields in a job file)"
+	const allow = "SchemaUpdate.AllowNewFields (schemaUpdate.allowNewFields in a job file, --allow-new-fields of millrace write)"
 	switch {
 	case !updates:
 		return "add the columns to the table (ALTER TABLE … ADD COLUMN), write rows without them, or let the sink add them with " + allow

@@ -22,6 +22,7 @@ type page struct {
 	rows, bytes, deadLettered   atomic.Int64
 	appendErrors, appendRetries atomic.Int64
 	created                     atomic.Bool
+	changes                     atomic.Pointer[[]string]
 	lastError                   atomic.Pointer[Failure]
 }
 
@@ -38,6 +39,20 @@ func (p *page) failed(v *verdict) {
 	p.lastError.Store(&Failure{At: time.Now().UTC(), Code: v.codeName(), Text: v.err.Error()})
 }
 
+// changed notes how the table was changed.
+func (p *page) changed(by []string) {
+	for {
+		old := p.changes.Load()
+		all := by
+		if old != nil {
+			all = append(slices.Clone(*old), by...)
+		}
+		if p.changes.CompareAndSwap(old, &all) {
+			return
+		}
+	}
+}
+
 // Report is what was done to one destination.
 type Report struct {
 	Destination  table.Destination
@@ -45,6 +60,9 @@ type Report struct {
 	Bytes        int64 // their encoded lengths
 	DeadLettered int64 // taken by the failure handler
 	Created      bool  // the table was made by this sink
+
+	// Changes are what this sink changed about a table that existed, a phrase for each column: "column sku added".
+	Changes []string
 
 	AppendErrors  int64    // appends that failed, those included that were mended
 	AppendRetries int64    // appends sent again to mend them
@@ -71,8 +89,12 @@ func (l *Ledger) Reports() []Report {
 	defer l.mu.Unlock()
 	reports := make([]Report, 0, len(l.pages))
 	for dst, p := range l.pages {
-		reports = append(reports, Report{Destination: dst, Rows: p.rows.Load(), Bytes: p.bytes.Load(), DeadLettered: p.deadLettered.Load(),
-			Created: p.created.Load(), AppendErrors: p.appendErrors.Load(), AppendRetries: p.appendRetries.Load(), LastError: p.lastError.Load()})
+		r := Report{Destination: dst, Rows: p.rows.Load(), Bytes: p.bytes.Load(), DeadLettered: p.deadLettered.Load(),
+			Created: p.created.Load(), AppendErrors: p.appendErrors.Load(), AppendRetries: p.appendRetries.Load(), LastError: p.lastError.Load()}
+		if c := p.changes.Load(); c != nil {
+			r.Changes = slices.Clone(*c)
+		}
+		reports = append(reports, r)
 	}
 	slices.SortFunc(reports, func(a, b Report) int {
 		return cmp.Compare(a.Destination.String(), b.Destination.String())

@@ -15,11 +15,12 @@ type tables struct {
 	create Create
 	update table.UnionOptions
 	remote remote
+	ledger *Ledger
 	log    *slog.Logger
 }
 
 func newTables(cfg *Config, r remote) *tables {
-	return &tables{cfg.Rows, cfg.Create, cfg.Update, r, cfg.Log}
+	return &tables{cfg.Rows, cfg.Create, cfg.Update, r, cfg.Ledger, cfg.Log}
 }
 
 // updates reports whether tables that exist may be changed.
@@ -49,7 +50,7 @@ func (t *tables) reconcile(ctx context.Context, dst table.Destination) (tableadm
 	if err != nil {
 		return tableadmin.Unchanged, err
 	}
-	want := tableadmin.Wanted{Schema: s, Allow: t.update}
+	want := tableadmin.Wanted{Schema: s, Allow: t.update, Changed: t.ledger.page(dst).changed}
 	if !t.create.Never {
 		want.Create = func(ctx context.Context) error {
 			_, err := t.add(ctx, dst)
@@ -63,7 +64,7 @@ func (t *tables) reconcile(ctx context.Context, dst table.Destination) (tableadm
 	case err != nil:
 		return outcome, err
 	}
-	t.log.InfoContext(ctx, "table reconciled with the schema of rows", "destination", dst.String(), "outcome", outcome.String())
+	t.log.InfoContext(ctx, "table compared with the schema of rows", "destination", dst.String(), "outcome", outcome.String())
 	return outcome, nil
 }
 

@@ -34,6 +34,8 @@ type Wanted struct {
 	Allow  table.UnionOptions
 	// Create makes the table when it does not exist; nil means that this may not be done.
 	Create func(context.Context) error
+	// Changed, unless nil, is told how the table was changed, a phrase for each column.
+	Changed func([]string)
 }
 
 // Reconcile changes a table as far as w allows so that it takes rows of w.Schema: it reads the table, works out the union
@@ -51,7 +53,7 @@ func (a *Admin) Reconcile(ctx context.Context, dst table.Destination, w Wanted) 
 		if err != nil {
 			return Unchanged, err
 		}
-		next, err := live.widened(w)
+		next, changes, err := live.widened(w)
 		if err != nil {
 			return Unchanged, fmt.Errorf("change the schema of %s: %w", dst, err)
 		}
@@ -63,6 +65,10 @@ func (a *Admin) Reconcile(ctx context.Context, dst table.Destination, w Wanted) 
 			return Unchanged, err
 		}
 		if lost == nil {
+			a.log.InfoContext(ctx, "table changed", "destination", dst.String(), "changes", changes)
+			if w.Changed != nil {
+				w.Changed(changes)
+			}
 			return Updated, nil
 		}
 		if retry.SchemaRace.Spent(round) {
@@ -99,32 +105,49 @@ func (a *Admin) liveSchema(ctx context.Context, dst table.Destination) (*live, e
 	return &live{t.Type, t.Etag, t.Schema}, nil
 }
 
-// widened is the schema to be sent, nil when the table takes such rows already.
-func (l *live) widened(w Wanted) (*bqrest.TableSchema, error) {
+// widened is the schema to be sent, nil when the table takes such rows already, and what is new about it.
+func (l *live) widened(w Wanted) (next *bqrest.TableSchema, changes []string, err error) {
 	if l.kind != "TABLE" && l.kind != "" {
-		return nil, fmt.Errorf("%w: it is a %s, expected a table", ErrNotChangeable, l.kind)
+		return nil, nil, fmt.Errorf("%w: it is a %s, expected a table", ErrNotChangeable, l.kind)
 	}
 	have, err := FromREST(l.schema)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	union, err := have.Union(w.Schema, w.Allow)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if union.Equal(have) {
-		return nil, nil
+		return nil, nil, nil
 	}
-	next := &bqrest.TableSchema{}
+	next = &bqrest.TableSchema{}
 	if l.schema != nil {
 		*next = *l.schema
 	}
 	next.Fields = overlay(next.Fields, union.Fields)
-	return next, nil
+	return next, phrases(have.Diff(union)), nil
+}
+
+// phrases tell what a union adds to what was there.
+func phrases(differences []table.Difference) []string {
+	out := make([]string, len(differences))
+	for i, d := range differences {
+		switch d.Change {
+		case table.Added:
+			out[i] = "column " + d.Path + " added"
+		case table.Remoded:
+			out[i] = "column " + d.Path + " made NULLABLE"
+		default:
+			out[i] = d.String()
+		}
+	}
+	return out
 }
 
 // overlay puts a union onto the REST form of what was there: a schema that is sent replaces the one in force, so that an
-// attribute left out would be an attribute removed. Fields of a union begin with those that were there, in their order.
+// attribute left out would be an attribute removed. What the generated client knows of a column is kept, far more than
+// table.Field holds. Fields of a union begin with those that were there, in their order.
 func overlay(have []*bqrest.TableFieldSchema, union []table.Field) []*bqrest.TableFieldSchema {
 	out := make([]*bqrest.TableFieldSchema, len(union))
 	for i := range union {

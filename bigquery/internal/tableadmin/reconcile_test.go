@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -137,8 +138,12 @@ func TestReconcileKeeps(t *testing.T) {
 		{Name: "S", Type: table.Struct, Fields: []table.Field{{Name: "deep", Type: table.Date, Mode: table.Required}, {Name: "M", Type: table.String, Description: "not taken over"}}},
 		{Name: "ID", Type: table.Int64},
 	}}
-	if outcome, err := a.Reconcile(t.Context(), dst, Wanted{Schema: want, Allow: everything}); err != nil || outcome != Updated {
+	var changes []string
+	if outcome, err := a.Reconcile(t.Context(), dst, Wanted{Schema: want, Allow: everything, Changed: func(s []string) { changes = s }}); err != nil || outcome != Updated {
 		t.Fatal(outcome, err)
+	}
+	if want := []string{"column new added", "column s.deep added", "column Id made NULLABLE"}; !slices.Equal(slices.Sorted(slices.Values(changes)), slices.Sorted(slices.Values(want))) {
+		t.Errorf("changes %q, want %q", changes, want)
 	}
 	wantSent := `{"schema":{"fields":[
 		{"name":"Id","type":"INTEGER","mode":"NULLABLE","description":"kept","policyTags":{"names":["projects/p/locations/l/taxonomies/1/policyTags/2"]}},
