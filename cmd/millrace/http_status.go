@@ -70,6 +70,7 @@ type destinationJSON struct {
 	Bytes         int64          `json:"bytes"`
 	DeadLettered  int64          `json:"dead_lettered"`
 	Created       bool           `json:"created"`
+	Changes       []string       `json:"changes,omitempty"`
 	AppendErrors  int64          `json:"append_errors"`
 	AppendRetries int64          `json:"append_retries"`
 	LastError     *lastErrorJSON `json:"last_error,omitempty"`
@@ -120,7 +121,7 @@ func checkpointStatus(c engine.CheckpointStatus) checkpointJSON {
 
 func destinationStatus(r tableReport) destinationJSON {
 	d := destinationJSON{Destination: r.Destination.String(), Rows: r.Rows, Bytes: r.Bytes, DeadLettered: r.DeadLettered, Created: r.Created,
-		AppendErrors: r.AppendErrors, AppendRetries: r.AppendRetries}
+		Changes: r.Changes, AppendErrors: r.AppendErrors, AppendRetries: r.AppendRetries}
 	if e := r.LastError; e != nil {
 		d.LastError = &lastErrorJSON{At: e.At, Code: e.Code, Message: e.Text}
 	}

@@ -43,7 +43,7 @@ func fullStatus(at time.Time) (engine.Status, []tableReport) {
 			Checkpoints: 3, FailedCheckpoints: 1, ResumedFrom: 9, StartedAnew: true, Restarts: 2,
 			LastFailure: errors.New(hostileName), LastFailureAt: at,
 		}, []tableReport{{Destination: table.Destination{Project: "p", Dataset: "d", Table: "t"}, Rows: 9, Bytes: 900, DeadLettered: 3, Created: true,
-			AppendErrors: 4, AppendRetries: 5, LastError: &appendFailure{At: at, Code: "UNAVAILABLE", Text: hostileName}}}
+			Changes: []string{hostileName}, AppendErrors: 4, AppendRetries: 5, LastError: &appendFailure{At: at, Code: "UNAVAILABLE", Text: hostileName}}}
 }
 
 // TestJobStatus holds every field of /api/job.
@@ -72,6 +72,7 @@ func TestJobStatus(t *testing.T) {
 			"dead_lettered": 2., "skipped": 1., "buffered": 3., "bytes": 500.}},
 		"splits": map[string]any{"assigned": 5., "finished": 4.},
 		"destinations": []any{map[string]any{"destination": "p.d.t", "rows": 9., "bytes": 900., "dead_lettered": 3., "created": true,
+			"changes":       []any{clean},
 			"append_errors": 4., "append_retries": 5.,
 			"last_error": map[string]any{"at": "2026-01-02T03:04:05Z", "code": "UNAVAILABLE", "message": clean}}},
 		"checkpoint": 12., "checkpoints": 3., "failed_checkpoints": 1.,
@@ -138,7 +139,7 @@ func jsonFields(t reflect.Type, parent string, into map[string]bool) {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		at, of := parent+name, f.Type
 		switch {
-		case of.Kind() == reflect.Slice:
+		case of.Kind() == reflect.Slice && of.Elem().Kind() == reflect.Struct:
 			jsonFields(of.Elem(), at+"[].", into)
 		case of.Kind() == reflect.Pointer:
 			of = of.Elem()
