@@ -11,11 +11,26 @@ import (
 
 // AppendLine appends the letter as one line, JSON with a line end. What could steer a terminal is escaped, so that a file of
 // lines can be looked at with any tool. Text that is not UTF-8 is mended, except the record, which is kept as it is.
-func (l *Letter) AppendLine(buf []byte) ([]byte, error) {
+func (l *Letter) AppendLine(buf []byte) ([]byte, error) { return appendLine(buf, l) }
+
+// AppendSummary appends a line with what is known about the record and, in place of the record, what there is of it and how
+// many bytes that has.
+func (l *Letter) AppendSummary(buf []byte) ([]byte, error) {
+	kind, payload := l.Payload()
+	bare := *l
+	bare.Record, bare.RecordBytes, bare.RowBytes, bare.Context = nil, nil, nil, ""
+	return appendLine(buf, struct {
+		Letter
+		Payload Kind `json:"payload"`
+		Bytes   int  `json:"bytes"`
+	}{bare, kind, len(payload)})
+}
+
+func appendLine(buf []byte, v any) ([]byte, error) {
 	var text bytes.Buffer
 	enc := json.NewEncoder(&text)
 	enc.SetEscapeHTML(false) // the record is to be read by people
-	if err := enc.Encode(l); err != nil {
+	if err := enc.Encode(v); err != nil {
 		return buf, err
 	}
 	return escape(buf, text.Bytes()), nil

@@ -31,6 +31,10 @@ func (pl *Pipeline) avroRows(ctx context.Context, c bigquery.Connection, s Surro
 		if o.Table, err = bigquery.TableSchema(ctx, c, dst); err != nil {
 			err = fmt.Errorf("sink.bigquery.schema.table: %w", err)
 		}
+	case pl.Letters != nil:
+		if o.Table, text, err = pl.tableOrFirstLetter(ctx, c, dst); o.Table == nil {
+			o.JSONPaths = schema.Infer.JSON
+		}
 	default:
 		o.JSONPaths, o.GeographyPaths, o.DeriveRequired = schema.Infer.JSON, schema.Infer.Geography, schema.Infer.Required
 		text, err = pl.firstSchema(ctx, s.Stdin)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"log/slog"
 	"path/filepath"
 	"strings"
@@ -35,7 +36,9 @@ type Surroundings struct {
 // Pipeline is a job that is ready to run.
 type Pipeline struct {
 	file   *Parsed
-	source *files.Source
+	name   string        // what its checkpoints are kept under
+	source *files.Source // nil in a replay
+	input  input         // the source, or the letters of a replay
 	sink   *bigquery.Sink[files.Record]
 	policy stream.FailurePolicy
 
@@ -43,6 +46,14 @@ type Pipeline struct {
 	Inferred []Inferred
 	// DeadLetters is the file that takes records that cannot be written, "" when there is none.
 	DeadLetters string
+	// Letters is what a replay reads, nil in any other job.
+	Letters *filequeue.Replay
+}
+
+// input is a source that can also be looked through before the job.
+type input interface {
+	stream.Source[files.Record]
+	Records(ctx context.Context) iter.Seq2[*stream.Record[files.Record], error]
 }
 
 // Prepare makes a job file ready to run. Schemas that are to be inferred are inferred here, which reads the input; those
@@ -55,6 +66,19 @@ func (p *Parsed) Prepare(ctx context.Context, s Surroundings) (*Pipeline, error)
 	return pl, nil
 }
 
+func (p *Parsed) prepare(ctx context.Context, s Surroundings) (*Pipeline, error) {
+	pl := &Pipeline{file: p, name: p.Job}
+	var err error
+	if pl.source, err = p.source(s.Stdin); err != nil {
+		return nil, err
+	}
+	pl.input = pl.source
+	if pl.policy, err = pl.failures(p.Sink.BigQuery.Failures); err != nil {
+		return nil, err
+	}
+	return pl, pl.build(ctx, s)
+}
+
 // keyed says which key a key file came from that cannot be used. What else the error says names neither path nor content.
 func keyed(err error) error {
 	if errors.Is(err, bigquery.ErrCredentials) {
@@ -63,12 +87,9 @@ func keyed(err error) error {
 	return err
 }
 
-func (p *Parsed) prepare(ctx context.Context, s Surroundings) (*Pipeline, error) {
-	pl := &Pipeline{file: p}
-	var err error
-	if pl.source, err = p.source(s.Stdin); err != nil {
-		return nil, err
-	}
+// build makes the sink.
+func (pl *Pipeline) build(ctx context.Context, s Surroundings) error {
+	p := pl.file
 	b := p.Sink.BigQuery
 	records, err := p.records()
 	if err != nil {
@@ -76,10 +97,7 @@ func (p *Parsed) prepare(ctx context.Context, s Surroundings) (*Pipeline, error)
 	}
 	to, fixed, err := resolver(b.Table, records)
 	if err != nil {
-		return nil, err
-	}
-	if pl.policy, err = pl.failures(b.Failures); err != nil {
-		return nil, err
+		return err
 	}
 	connection := b.Connection.options()
 	if connection.KeyFile != "" {
@@ -98,13 +116,13 @@ func (p *Parsed) prepare(ctx context.Context, s Surroundings) (*Pipeline, error)
 		rows, err = pl.rows(ctx, records, to, fixed, connection, s)
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
 	o := b.sinkOptions()
 	o.Connection, o.Failures = connection, pl.policy
 	o.Create.Datasets = o.Create.Datasets || s.CreateDatasets
 	pl.sink, err = bigquery.NewSink(to, row.Serializer[files.Record](whole{rows}), o)
-	return pl, err
+	return err
 }
 
 // records is the format of the files, with what it takes to look into records.
@@ -206,6 +224,8 @@ func (pl *Pipeline) schemas(ctx context.Context, to bigquery.Resolver[files.Reco
 		return pl.fromFile(schema)
 	case schema.Table:
 		return pl.fromTables(ctx, to, fixed, c)
+	case pl.Letters != nil:
+		return pl.ofLetters(ctx, to, fixed, *schema.Infer, c)
 	}
 	return pl.infer(ctx, to, fixed, *schema.Infer, s)
 }
@@ -246,7 +266,7 @@ func (pl *Pipeline) fromTables(ctx context.Context, to bigquery.Resolver[files.R
 			return nil, errors.New("sink.bigquery.schema.table: standard input cannot be looked through for the tables that its records go to: " +
 				"read files, give a schema file, or infer the schemas")
 		}
-		s := &scan{source: pl.source, to: to}
+		s := &scan{source: pl.input, to: to}
 		if err := s.run(ctx); err != nil {
 			return nil, err
 		}
@@ -257,21 +277,31 @@ func (pl *Pipeline) fromTables(ctx context.Context, to bigquery.Resolver[files.R
 		if err != nil {
 			return nil, fmt.Errorf("sink.bigquery.schema.table: %w", err)
 		}
-		m := jsonrow.Fixed(schema)
-		m.Keys = jsonrow.DescribedKeys(schema)
-		m.Rest = pl.file.Sink.BigQuery.Schema.Rest
-		known[dst] = m
+		known[dst] = pl.describedBy(schema)
 	}
 	return lookup(known), nil
 }
 
-func (pl *Pipeline) infer(ctx context.Context, to bigquery.Resolver[files.Record], fixed bool, in Infer, s Surroundings) (jsonrow.Schemas, error) {
+// describedBy maps the columns of a table that exists.
+func (pl *Pipeline) describedBy(schema *table.Schema) *jsonrow.Mapping {
+	m := jsonrow.Fixed(schema)
+	m.Keys = jsonrow.DescribedKeys(schema)
+	m.Rest = pl.file.Sink.BigQuery.Schema.Rest
+	return m
+}
+
+// inferring begins to look for schemas.
+func (pl *Pipeline) inferring(to bigquery.Resolver[files.Record], fixed bool, in Infer) *scan {
 	b := pl.file.Sink.BigQuery
-	sc := &scan{source: pl.source, to: to, fixed: fixed, sample: cmp.Or(in.Sample, defaultSample), limit: int64(in.Scan),
+	return &scan{source: pl.input, to: to, fixed: fixed, sample: cmp.Or(in.Sample, defaultSample), limit: int64(in.Scan),
 		options: pl.file.Source.Files.options(),
 		infer: func() (inference, error) {
 			return pl.file.Source.Files.format().inference(b.Schema)
 		}}
+}
+
+func (pl *Pipeline) infer(ctx context.Context, to bigquery.Resolver[files.Record], fixed bool, in Infer, s Surroundings) (jsonrow.Schemas, error) {
+	sc := pl.inferring(to, fixed, in)
 	if pl.ReadsStdin() {
 		if err := sc.peek(ctx, pl.source, s.Stdin); err != nil {
 			return nil, err
@@ -297,7 +327,7 @@ const defaultSample = 1000
 // ReadsStdin reports that the job reads standard input, which can be done once: it can neither be started again nor resumed.
 func (pl *Pipeline) ReadsStdin() bool {
 	p := pl.file.Source.Files.Paths
-	return len(p) == 1 && p[0] == files.Stdin
+	return pl.Letters == nil && len(p) == 1 && p[0] == files.Stdin
 }
 
 // lookup answers for the tables that were met. A record of another table fails by itself.
@@ -361,7 +391,7 @@ func (pl *Pipeline) Run(ctx context.Context, o RunOptions) (engine.Result, error
 	if pl.ReadsStdin() && opts.Checkpoint.URL != "" && o.Store == "" && f.Checkpoint.Store == "" {
 		opts.Checkpoint.URL = "" // nothing to go on with: standard input is read once
 	}
-	r, err := engine.Run(ctx, engine.Job[files.Record, files.Record]{Name: f.Job, Source: pl.source, Sink: pl.sink, Failures: pl.policy}, opts)
+	r, err := engine.Run(ctx, engine.Job[files.Record, files.Record]{Name: pl.name, Source: pl.input, Sink: pl.sink, Failures: pl.policy}, opts)
 	if r.Tally.Read == 0 {
 		err = f.inPaths(err)
 	}

@@ -66,10 +66,10 @@ func TestCommandsPage(t *testing.T) {
 			t.Errorf("no section %q", cmd.CommandPath())
 		}
 		delete(sections, cmd.CommandPath())
-		if cmd.Name() == "write" { // is told what run has
+		if cmd.Name() == "write" || cmd.Name() == "replay" { // is told what run has
 			run, _, _ := root.Find([]string{"run"})
 			run.LocalFlags().VisitAll(func(f *pflag.Flag) {
-				if f.Name != "set" {
+				if f.Name != "set" && (f.Name != "from" || cmd.Name() == "write") {
 					body += "\n| `--" + f.Name + "` |"
 				}
 			})

@@ -25,10 +25,15 @@ type jobFlags struct {
 }
 
 func (f *jobFlags) add(cmd *cobra.Command) {
+	f.addWithoutFrom(cmd)
+	cmd.Flags().StringVar(&f.from, "from", "", "where to start: latest, none or a checkpoint's number (default: go on with an unfinished run)")
+}
+
+// addWithoutFrom is for jobs that always go on.
+func (f *jobFlags) addWithoutFrom(cmd *cobra.Command) {
 	f.local.add(cmd)
 	cmd.Flags().IntVar(&f.parallelism, "parallelism", 0, "lanes that work side by side (default: as the job file says, else one for each processor)")
 	cmd.Flags().StringVar(&f.store, "checkpoint-dir", "", "`URL` of the checkpoint store, file://folder or gs://bucket/prefix (default: as the job file says)")
-	cmd.Flags().StringVar(&f.from, "from", "", "where to start: latest, none or a checkpoint's number (default: go on with an unfinished run)")
 	f.http.add(cmd)
 }
 
@@ -63,7 +68,12 @@ job had finished; --from none starts at the beginning whatever was done before.
 }
 
 // runParsed runs a job and tells what came of it. again is the command that goes on with it.
-func (a *app) runParsed(ctx context.Context, parsed *job.Parsed, f *jobFlags, again string) (err error) {
+func (a *app) runParsed(ctx context.Context, parsed *job.Parsed, f *jobFlags, again string) error {
+	return a.runPrepared(ctx, parsed, parsed.Prepare, f, again)
+}
+
+// runPrepared does the same with a job that is made ready in another way.
+func (a *app) runPrepared(ctx context.Context, parsed *job.Parsed, prepare func(context.Context, job.Surroundings) (*job.Pipeline, error), f *jobFlags, again string) (err error) {
 	if parsed.Guessed {
 		a.say("%s: the format is %s, as names of files tell; name it to have another\n", parsed.Job, parsed.Source.Files.Format)
 	}
@@ -105,7 +115,7 @@ func (a *app) runParsed(ctx context.Context, parsed *job.Parsed, f *jobFlags, ag
 		a.console.setStatus(parsed.Job + ": looking through the input")
 	}
 	defer bar.done()
-	pipeline, err := parsed.Prepare(ctx, s)
+	pipeline, err := prepare(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -163,7 +173,7 @@ func (a *app) outcome(p *job.Pipeline, r engine.Result, err error, f *jobFlags, 
 	case r.Outcome == engine.NothingToDo:
 		a.say("%s: nothing to do: the job has finished, at checkpoint %d; run it without --from latest to start anew\n", r.Job, r.Checkpoint)
 		return nil
-	case r.StartedAnew:
+	case r.StartedAnew && p.Letters == nil:
 		a.say("%s: the last run had finished: started anew\n", r.Job)
 	case r.ResumedFrom > 0:
 		a.say("%s: went on from checkpoint %d\n", r.Job, r.ResumedFrom)
