@@ -93,7 +93,7 @@ func (pl *Pipeline) build(ctx context.Context, s Surroundings) error {
 	b := p.Sink.BigQuery
 	records, err := p.records()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	to, fixed, err := resolver(b.Table, records)
 	if err != nil {
