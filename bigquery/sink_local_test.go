@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"google.golang.org/api/googleapi"
 
 	"github.com/millrace-dev/millrace/bigquery/row"
 	"github.com/millrace-dev/millrace/bigquery/row/jsonrow"
@@ -415,6 +416,73 @@ func TestSinkSurvivesFaults(t *testing.T) {
 			t.Errorf("report %+v", got)
 		}
 	})
+}
+
+// TestCreationInTrouble: what REST answers to the creation of a table that an append has missed.
+func TestCreationInTrouble(t *testing.T) {
+	t.Parallel()
+	answer := func(code int, reason string) localbq.FaultAction {
+		return localbq.FaultAction{HTTP: &localbq.FaultHTTP{Code: code, Reason: reason, Message: "as scripted"}}
+	}
+	const created = "append_errors=1 append_retries=1 bytes_sent=15 open_destinations=1 records_sent=1 tables_created=1"
+	const not = "append_errors=1 bytes_sent=15 open_destinations=1 records_sent=1"
+	for name, c := range map[string]struct {
+		action  localbq.FaultAction
+		count   int
+		inserts int
+		counts  string
+		spent   bool
+	}{
+		"SW-60_rate limited twice":  {answer(403, "rateLimitExceeded"), 2, 3, created, false},
+		"SW-60_429":                 {answer(429, "tooMany"), 2, 3, created, false},
+		"SW-60_503":                 {answer(503, "backendError"), 2, 3, created, false},
+		"SW-60_reset":               {localbq.FaultAction{Reset: true}, 2, 3, created, false},
+		"SW-61_rate limited always": {answer(403, "rateLimitExceeded"), localbq.FaultAlways, 3, not, true},
+		"SW-62_over a day's quota":  {answer(403, "quotaExceeded"), localbq.FaultAlways, 1, not, false},
+		"SW-62_SW-58_denied":        {answer(403, "accessDenied"), localbq.FaultAlways, 1, not, false},
+		"SW-62_invalid":             {answer(400, "invalid"), localbq.FaultAlways, 1, not, false},
+		"SW-63_SW-59_the answer is lost, and then the table is there": {localbq.FaultAction{LoseAck: true}, 1, 2, created, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := startLocal(t, localbq.Config{})
+			err := l.Faults().Add(localbq.Fault{Match: localbq.FaultMatch{Service: "rest", Method: "tables.insert"}, Count: c.count, Action: c.action})
+			if err != nil {
+				t.Fatal(err)
+			}
+			o := SinkOptions{Connection: l.connection, DefaultStream: quick, Location: "US"} // nothing is looked up: the append meets no table
+			o.DefaultStream.RecoveryMaxAttempts = 3
+			sink, err := NewSink(byEvent(t), row.Serializer[[]byte](newEventRows(t)), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			meter := newTally()
+			w := newLane(t, sink, meter)
+			w.write(eventDoc(0))
+			err = w.writer.Flush(t.Context(), true)
+			inserts := 0
+			for r := range l.Audit().Records() {
+				if r.RPC == "tables.insert" {
+					inserts++
+				}
+			}
+			if got := meter.String(); got != c.counts || inserts != c.inserts {
+				t.Errorf("%d calls, counts %q, want %d, %q", inserts, got, c.inserts, c.counts)
+			}
+			if fails := c.counts == not; fails != (err != nil) || errors.Is(err, ErrRetryBudgetExhausted) != c.spent {
+				t.Errorf("got %v", err)
+			}
+			if err == nil {
+				return
+			}
+			// SW-58: the cause, and what had asked for it.
+			answered, appended := new(googleapi.Error), new(AppendError)
+			if !errors.As(err, &answered) || !errors.As(err, &appended) || appended.Code != "PERMISSION_DENIED" ||
+				!strings.Contains(err.Error(), "table creation was attempted") || !strings.Contains(err.Error(), "it may not exist") {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
 }
 
 // Everything that can go wrong on the way does, again and again. Rows may arrive twice and may not be lost.

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/millrace-dev/millrace/bigquery/row"
+	"github.com/millrace-dev/millrace/bigquery/row/added"
 	"github.com/millrace-dev/millrace/bigquery/table"
 	"github.com/millrace-dev/millrace/localbq"
 	"github.com/millrace-dev/millrace/stream"
@@ -112,6 +113,25 @@ func TestRecordsThatCostNothing(t *testing.T) {
 		var lasting interface{ Permanent() bool }
 		if !errors.As(err, &at) || !errors.As(err, &e) || errors.Is(err, stream.ErrRecordFailed) || len(taken.records) != 0 || !errors.As(err, &lasting) {
 			t.Errorf("got %v, taken %v", err, taken.records)
+		}
+	})
+	t.Run("SW-13_an added column has the name of another", func(t *testing.T) {
+		rows, err := added.New(row.Serializer[[]byte](newEventRows(t)), added.String("ID", added.Nullable, func([]byte) (string, bool, error) { return "x", true, nil }))
+		if err != nil {
+			t.Fatal(err)
+		}
+		taken, meter := &taking{}, newTally()
+		sink, err := NewSink(To[[]byte](tableT), row.Serializer[[]byte](rows), SinkOptions{Connection: nowhere, Failures: taken})
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = newLane(t, sink, meter).writer.Write(t.Context(), &stream.Record[[]byte]{Value: eventDoc(1)})
+		var lasting interface{ Permanent() bool }
+		if e := new(row.Error); !errors.As(err, &e) || e.Kind != row.KindCase || !errors.As(err, &lasting) || !strings.Contains(err.Error(), "p.d.t") {
+			t.Errorf("got %v", err)
+		}
+		if got := meter.String(); got != "" || len(taken.records) != 0 {
+			t.Errorf("counts %q, taken %+v", got, taken.records)
 		}
 	})
 	// What a serializer could not get is no record's fault: no policy may take records for it.

@@ -28,7 +28,7 @@ import (
 
 // far is a remote that answers from scripts, the last answer of a script for ever: what the service does is tested
 // against the local service, what the writer makes of each answer is tested here. Answers are those of scripted, and
-// "hold", which leaves an append unanswered until the test answers it.
+// "hold", which leaves an append unanswered until the test answers it, and "exists" to a creation.
 type far struct {
 	opens   []string
 	appends map[string][]string // by table, "" for all others
@@ -48,6 +48,7 @@ type far struct {
 	options []table.CreateOptions
 	events  []string // of created streams: "create s1", "open s1", "close s1"
 	made    int
+	failed  []error // of openings and creations
 	closed  int
 	refuse  error // append takes nothing
 	closing error
@@ -58,6 +59,7 @@ func (f *far) open(_ context.Context, dst table.Destination) (appender, error) {
 	f.opened = append(f.opened, dst.Table)
 	if len(f.opens) > 0 {
 		if v := scripted(pop(&f.opens)); v != nil {
+			f.failed = append(f.failed, v.err)
 			return nil, v.err
 		}
 	}
@@ -68,7 +70,12 @@ func (f *far) create(_ context.Context, dst table.Destination, _ *table.Schema, 
 	f.created = append(f.created, dst)
 	f.options = append(f.options, o)
 	if len(f.creates) > 0 {
-		if v := scripted(pop(&f.creates)); v != nil {
+		a := pop(&f.creates)
+		if a == "exists" {
+			return false, nil
+		}
+		if v := scripted(a); v != nil {
+			f.failed = append(f.failed, v.err)
 			return false, v.err
 		}
 	}

@@ -151,6 +151,24 @@ func TestRecords(t *testing.T) {
 			t.Errorf("destination %q", f.Destination)
 		}
 	})
+	t.Run("SW-82_fingerprint 0 is not asked for again, another is, and nothing is opened anew", func(t *testing.T) {
+		for fingerprint, want := range map[uint64]int{0: 1, 9: 4} {
+			b := newBench(t, &far{}, widening)
+			b.rows.fingerprint = fingerprint
+			b.write("aa", "bb", "cc")
+			b.flush()
+			asked := 0
+			for _, a := range b.rows.asked {
+				if a == "fingerprint t" {
+					asked++
+				}
+			}
+			if asked != want || len(b.far.opened) != 1 || len(b.far.changed) != 0 {
+				t.Errorf("fingerprint %d: asked %d times, opened %v, %d changes", fingerprint, asked, b.far.opened, len(b.far.changed))
+			}
+			b.sent("t: aa bb cc")
+		}
+	})
 	t.Run("SW-81_schema changes between rows", func(t *testing.T) {
 		b := newBench(t, &far{}, nil)
 		b.rows.fingerprint = 1
@@ -775,12 +793,28 @@ func TestMissingTables(t *testing.T) {
 	t.Run("SW-58_creation refused", func(t *testing.T) {
 		b := newBench(t, &far{opens: []string{"PERMISSION_DENIED first"}, creates: []string{"FAILED_PRECONDITION second"}}, nil)
 		err := b.writeTo(tableT, "aa")
-		if err == nil || !strings.Contains(err.Error(), "first") || !strings.Contains(err.Error(), "second") {
-			t.Errorf("got %v", err)
+		if err == nil || !strings.Contains(err.Error(), "second; it was needed because of: ") || len(b.far.failed) != 2 {
+			t.Fatalf("got %v", err)
+		}
+		for _, cause := range b.far.failed {
+			if !errors.Is(err, cause) {
+				t.Errorf("%v does not hold %v", err, cause)
+			}
 		}
 		b.sees("")
 		if len(b.far.created) != 1 {
 			t.Errorf("created %v", b.far.created)
+		}
+	})
+	t.Run("SW-59_somebody else was faster", func(t *testing.T) {
+		f := answering("NOT_FOUND", "ok")
+		f.creates = []string{"exists"}
+		b := newBench(t, f, nil)
+		b.write("aa")
+		b.flush()
+		b.sees("B=2 R=1 S=1 T=1 X[NOT_FOUND]=1")
+		if b.ledger.Reports()[0].Created {
+			t.Error("the report claims that the table is this sink's")
 		}
 	})
 	t.Run("SW-69_a table that is there", func(t *testing.T) {
