@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/url"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -12,6 +13,7 @@ import (
 	"github.com/millrace-dev/millrace/bigquery"
 	"github.com/millrace-dev/millrace/bigquery/table"
 	"github.com/millrace-dev/millrace/engine"
+	"github.com/millrace-dev/millrace/lineage"
 )
 
 // checker finds what the kinds of the values cannot tell: what belongs together, what excludes what.
@@ -32,6 +34,7 @@ func check(f *File, d *decoder) {
 		}
 	}
 	c.checkpoint(f.Checkpoint)
+	c.lineage(f.Lineage)
 	c.notNegative("parallelism", f.Parallelism)
 	if f.Parallelism > engine.MaxLanes {
 		c.fault("parallelism", "%d is too large: expected at most %d", f.Parallelism, engine.MaxLanes)
@@ -201,6 +204,33 @@ func (c checker) checkpoint(p Checkpoint) {
 	}
 	if err := CheckStore(p.Store); err != nil {
 		c.fault("checkpoint.store", "%v", err)
+	}
+}
+
+var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// lineage checks where lineage is told. Values that may hold a key are not quoted.
+func (c checker) lineage(l *Lineage) {
+	if l == nil || !c.sound("lineage") {
+		return
+	}
+	if l.HTTP == nil && l.File == "" {
+		c.fault("lineage", "says nowhere to tell it: expected file, http or both")
+	}
+	if strings.ContainsRune(l.File, 0) {
+		c.fault("lineage.file", "%q is not a path", l.File)
+	}
+	if strings.ContainsFunc(l.Namespace, func(r rune) bool { return !unicode.IsGraphic(r) }) {
+		c.fault("lineage.namespace", "%q has a character that cannot be seen", l.Namespace)
+	}
+	if l.HTTP == nil {
+		return
+	}
+	if _, err := lineage.ParseURL(l.HTTP.URL); err != nil {
+		c.fault("lineage.http.url", "%v", err)
+	}
+	if name := l.HTTP.TokenEnv; name != "" && !variableName.MatchString(name) {
+		c.fault("lineage.http.tokenEnv", "is no name of an environment variable: expected such as LINEAGE_TOKEN; the token itself has no place in a job file")
 	}
 }
 

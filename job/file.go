@@ -10,6 +10,7 @@ type File struct {
 	Sink        Sink   `need:"true"`
 	Checkpoint  Checkpoint
 	Restart     Restart
+	Lineage     *Lineage
 	Parallelism int // lanes; 0 is one for each processor
 }
 
@@ -155,4 +156,19 @@ type Restart struct {
 	Attempts int
 	Delay    time.Duration
 	MaxDelay time.Duration
+}
+
+// Lineage says where it is told what the job reads and writes, as events of OpenLineage.
+type Lineage struct {
+	File      string        // appended to, one event a line
+	HTTP      *LineageHTTP  // a server of OpenLineage
+	Namespace string        // of the job; "" is "default"
+	Every     time.Duration // between two events of a run that goes on; 0 is a minute
+}
+
+// LineageHTTP is a server that takes events.
+type LineageHTTP struct {
+	URL      string        `need:"true"`
+	TokenEnv string        // name of the environment variable with a bearer token
+	Timeout  time.Duration // of one request; 0 is 5 s
 }

@@ -42,6 +42,8 @@ type Pipeline struct {
 	sink   *bigquery.Sink[files.Record]
 	policy stream.FailurePolicy
 
+	serializer row.Serializer[files.Record]
+
 	// Inferred is what was decided about each table, by name, when the job infers schemas.
 	Inferred []Inferred
 	// DeadLetters is the file that takes records that cannot be written, "" when there is none.
@@ -118,10 +120,11 @@ func (pl *Pipeline) build(ctx context.Context, s Surroundings) error {
 	if err != nil {
 		return err
 	}
+	pl.serializer = whole{rows}
 	o := b.sinkOptions()
 	o.Connection, o.Failures = connection, pl.policy
 	o.Create.Datasets = o.Create.Datasets || s.CreateDatasets
-	pl.sink, err = bigquery.NewSink(to, row.Serializer[files.Record](whole{rows}), o)
+	pl.sink, err = bigquery.NewSink(to, pl.serializer, o)
 	return err
 }
 
@@ -376,6 +379,13 @@ type RunOptions struct {
 // anything was read.
 func (pl *Pipeline) Run(ctx context.Context, o RunOptions) (engine.Result, error) {
 	f := pl.file
+	if o.Handle == nil {
+		o.Handle = new(engine.Handle)
+	}
+	told, err := pl.tell(o)
+	if err != nil {
+		return engine.Result{Job: f.Job}, err
+	}
 	opts := engine.Options{
 		Lanes:      cmp.Or(o.Parallelism, f.Parallelism),
 		Checkpoint: engine.Checkpointing{Every: f.Checkpoint.Every, URL: cmp.Or(o.Store, f.StoreURL()), Keep: f.Checkpoint.Keep},
@@ -395,7 +405,9 @@ func (pl *Pipeline) Run(ctx context.Context, o RunOptions) (engine.Result, error
 	if r.Tally.Read == 0 {
 		err = f.inPaths(err)
 	}
-	return r, keyed(err)
+	err = keyed(err)
+	told.end(ctx, r, err)
+	return r, err
 }
 
 // StoreURL is where the checkpoints are, with a relative folder made absolute.

@@ -13,6 +13,7 @@ import (
 	"github.com/millrace-dev/millrace/bigquery"
 	"github.com/millrace-dev/millrace/deadletter"
 	"github.com/millrace-dev/millrace/engine"
+	"github.com/millrace-dev/millrace/lineage"
 	"github.com/millrace-dev/millrace/stream"
 )
 
@@ -32,7 +33,7 @@ func TestMetricsPage(t *testing.T) {
 		documented[m[1]] = m[2]
 	}
 	known := map[string]bool{}
-	for _, list := range [][]stream.Instrument{engine.Instruments(), bigquery.SinkInstruments(), bigquery.SourceInstruments(), deadletter.Instruments()} {
+	for _, list := range [][]stream.Instrument{engine.Instruments(), bigquery.SinkInstruments(), bigquery.SourceInstruments(), deadletter.Instruments(), lineage.Instruments()} {
 		for _, in := range list {
 			known[in.Name] = true
 			if documented[in.Name] != in.Help {

@@ -139,7 +139,8 @@ var rules = []rule{
 		theirs:     join(google, arrow, codecs, jsontext, []string{"github.com/cespare/xxhash/v2", "github.com/ulikunitz/xz", "golang.org/x/net", "golang.org/x/sys", "golang.org/x/sync"}, formats),
 		testTheirs: []string{"github.com/twmb/avro"}},
 
-	{room: "job", why: "job files: joins connectors and engine", ours: []string{"stream", "engine", "files", "files/parquetfile", "bigquery", "deadletter", "deadletter/filequeue",
+	{room: "lineage", why: "events of OpenLineage, to a file or a server; knows no connector", ours: []string{"stream", "internal/retry"}},
+	{room: "job", why: "job files: joins connectors and engine", ours: []string{"stream", "engine", "lineage", "files", "files/parquetfile", "bigquery", "deadletter", "deadletter/filequeue",
 		"bigquery/table", "bigquery/row", "bigquery/row/arrowrow", "bigquery/row/avrorow", "bigquery/row/csvrow", "bigquery/row/jsonrow", "bigquery/row/protorow",
 		"bigquery/schema/schemafile", "internal/nearest"},
 		theirs:   join(protobuf, []string{"github.com/goccy/go-yaml"}),
@@ -149,6 +150,6 @@ var rules = []rule{
 		theirs: []string{"go.opentelemetry.io/otel", "github.com/prometheus/client_golang"}},
 	{room: "cmd/millrace", why: "the command: joins everything by hand", ours: []string{"stream", "engine", "files", "job", "bigquery", "deadletter", "deadletter/filequeue",
 		"bigquery/table", "bigquery/row", "bigquery/row/jsonrow", "bigquery/schema/schemafile", "localbq", "localbq/duckdb", "localbq/killtest", "internal/gcp", "internal/telemetry", "internal/arrowout"},
-		theirs: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term", "gocloud.dev"}, testOurs: []string{"bigquery/row/arrowrow"}, testTheirs: join(google, arrow, protobuf, []string{"github.com/rogpeppe/go-internal", "github.com/bufbuild/protocompile"})},
+		theirs: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term", "gocloud.dev"}, testOurs: []string{"lineage", "bigquery/row/arrowrow"}, testTheirs: join(google, arrow, protobuf, []string{"github.com/rogpeppe/go-internal", "github.com/bufbuild/protocompile"})},
 	{room: "examples/...", why: "whole programs, as a user would write them", ours: []string{"..."}, theirs: google},
 }
