@@ -67,7 +67,7 @@ func (pl *Pipeline) tell(o RunOptions) (*teller, error) {
 	out := lineage.Options{Meter: o.Meter, Log: o.Log}
 	if l.File != "" {
 		out.File = pl.file.path(l.File)
-		if pl.source.Reads(out.File) {
+		if pl.source != nil && pl.source.Reads(out.File) {
 			return nil, pl.file.invalid("lineage.file", errors.New("is among the files that are read: events would become records; write them to another file"))
 		}
 	}
@@ -82,14 +82,20 @@ func (pl *Pipeline) tell(o RunOptions) (*teller, error) {
 	if err != nil {
 		return nil, err
 	}
+	if pl.source == nil { // the dead letters of the job
+		inputs = nil
+		for _, path := range pl.queues {
+			inputs = append(inputs, lineage.NewFile(path))
+		}
+	}
 	emitter, err := lineage.New(out)
 	if err != nil {
 		return nil, pl.file.invalid("lineage", err)
 	}
 	t := &teller{pl: pl, emitter: emitter, log: o.Log, handle: o.Handle, inputs: inputs, outputs: outputs,
 		run: lineage.Run{ID: lineage.NewRunID(time.Now()), Facets: lineage.RunFacets{Engine: lineage.NewEngineFacet(version())}},
-		job: lineage.Job{Namespace: cmp.Or(l.Namespace, "default"), Name: pl.file.Job,
-			Facets: lineage.JobFacets{Type: lineage.NewJobTypeFacet(pl.source.Bounded())}},
+		job: lineage.Job{Namespace: cmp.Or(l.Namespace, "default"), Name: pl.name,
+			Facets: lineage.JobFacets{Type: lineage.NewJobTypeFacet(pl.source == nil || pl.source.Bounded())}},
 		stop: make(chan struct{}), stopped: make(chan struct{})}
 	t.emit(lineage.Start, nil)
 	go t.follow(cmp.Or(l.Every, defaultLineageEvery)) // ends with end

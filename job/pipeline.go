@@ -43,6 +43,7 @@ type Pipeline struct {
 	policy stream.FailurePolicy
 
 	serializer row.Serializer[files.Record]
+	queues     []string // the files of dead letters that a replay reads, absolute
 
 	// Inferred is what was decided about each table, by name, when the job infers schemas.
 	Inferred []Inferred

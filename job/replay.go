@@ -63,6 +63,11 @@ func (pl *Pipeline) openReplay(ctx context.Context, r Replay) (*filequeue.Queue,
 		return nil, err
 	}
 	pl.input, pl.DeadLetters = pl.Letters, r.Again
+	for _, q := range r.Queues {
+		if abs, err := filepath.Abs(q); err == nil {
+			pl.queues = append(pl.queues, abs)
+		}
+	}
 	if r.Again == "" {
 		ext := filepath.Ext(r.Queues[0])
 		pl.DeadLetters = strings.TrimSuffix(r.Queues[0], ext) + ".again" + ext
