@@ -35,6 +35,7 @@ func check(f *File, d *decoder) {
 	}
 	c.checkpoint(f.Checkpoint)
 	c.lineage(f.Lineage)
+	c.method(f)
 	c.notNegative("parallelism", f.Parallelism)
 	if f.Parallelism > engine.MaxLanes {
 		c.fault("parallelism", "%d is too large: expected at most %d", f.Parallelism, engine.MaxLanes)
@@ -202,7 +203,7 @@ func (c checker) checkpoint(p Checkpoint) {
 	if p.Store == "" || !c.sound("checkpoint.store") {
 		return
 	}
-	if err := CheckStore(p.Store); err != nil {
+	if err := checkStore(p.Store); err != nil {
 		c.fault("checkpoint.store", "%v", err)
 	}
 }
@@ -234,8 +235,47 @@ func (c checker) lineage(l *Lineage) {
 	}
 }
 
-// CheckStore says what is wrong with the URL of a checkpoint store, as far as that can be told without opening it.
-func CheckStore(store string) error {
+// method checks what the write method asks of the rest of the job.
+func (c checker) method(f *File) {
+	b := f.Sink.BigQuery
+	if b == nil {
+		return
+	}
+	const key = "sink.bigquery."
+	if !b.ExactlyOnce() {
+		if c.there(key + "bufferedStream") {
+			c.fault(key+"bufferedStream", "is only for method exactly-once")
+		}
+		return
+	}
+	if c.there(key + "defaultStream") {
+		c.fault(key+"defaultStream", "is only for method default: the streams of exactly-once are tuned by bufferedStream")
+	}
+	if err := checkLasting(f.Checkpoint.Store); err != nil && c.sound("checkpoint.store") {
+		c.fault("checkpoint.store", "%v", err)
+	}
+	if in := f.Source.Files; in != nil && slices.Contains(in.Paths, "-") {
+		c.fault(key+"method", "is exactly-once, and standard input cannot be read again after a crash: name files, or use method default")
+	}
+}
+
+// checkLasting says that a store that dies with the process cannot hold what exactly-once delivery needs to remember.
+func checkLasting(store string) error {
+	if strings.HasPrefix(store, "mem:") {
+		return fmt.Errorf("%q is in memory, and exactly-once delivery needs checkpoints that outlive the process: expected file://folder or gs://bucket/prefix", store)
+	}
+	return nil
+}
+
+// CheckStore says what is wrong with the URL of a checkpoint store for this job, as far as that can be told without opening it.
+func (p *Parsed) CheckStore(store string) error {
+	if err := checkStore(store); err != nil || !p.Sink.BigQuery.ExactlyOnce() {
+		return err
+	}
+	return checkLasting(store)
+}
+
+func checkStore(store string) error {
 	scheme, rest, ok := strings.Cut(store, "://")
 	if ok {
 		if known := []string{"file", "gs", "mem"}; !slices.Contains(known, scheme) {

@@ -57,15 +57,16 @@ type Sink struct {
 
 // BigQuery writes to tables.
 type BigQuery struct {
-	Method        string `one:"default"`
-	Table         string `need:"true"` // project.dataset.table with {placeholders}
-	Schema        Schema `need:"true"`
-	Create        Create
-	SchemaUpdate  SchemaUpdate
-	Failures      Failures
-	Location      string
-	DefaultStream DefaultStream
-	Connection    Connection
+	Method         string `one:"default,exactly-once"`
+	Table          string `need:"true"` // project.dataset.table with {placeholders}
+	Schema         Schema `need:"true"`
+	Create         Create
+	SchemaUpdate   SchemaUpdate
+	Failures       Failures
+	Location       string
+	DefaultStream  DefaultStream
+	BufferedStream BufferedStream
+	Connection     Connection
 }
 
 // Schema says where the columns come from: exactly one of File, Table, Infer; and what becomes of fields without one.
@@ -132,6 +133,13 @@ type DefaultStream struct {
 	MaxInflightRequests    int
 	MaxInflightBytes       Bytes
 	FlushInterval          time.Duration
+	DestinationIdleTimeout time.Duration
+}
+
+// BufferedStream tunes the streams of method exactly-once.
+type BufferedStream struct {
+	MaxAppendBytes         Bytes
+	MaxBufferedBytes       Bytes
 	DestinationIdleTimeout time.Duration
 }
 

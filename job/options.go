@@ -28,11 +28,23 @@ func (b *BigQuery) sinkOptions() bigquery.SinkOptions {
 			DestinationIdleTimeout: b.DefaultStream.DestinationIdleTimeout,
 		},
 	}
+	if b.ExactlyOnce() {
+		o.Method = bigquery.MethodExactlyOnce
+		o.BufferedStream = bigquery.BufferedStreamOptions{
+			MaxAppendBytes:         int(b.BufferedStream.MaxAppendBytes),
+			MaxBufferedBytes:       int(b.BufferedStream.MaxBufferedBytes),
+			DestinationIdleTimeout: b.BufferedStream.DestinationIdleTimeout,
+		}
+		o.DefaultStream = bigquery.DefaultStreamOptions{}
+	}
 	if b.Create.Disposition == "never" {
 		o.Create.Disposition = bigquery.CreateNever
 	}
 	return o
 }
+
+// ExactlyOnce reports whether rows become visible by commits.
+func (b *BigQuery) ExactlyOnce() bool { return b.Method == "exactly-once" }
 
 var partitionTypes = map[string]table.PartitionType{
 	"hour": table.PartitionHour, "day": table.PartitionDay, "month": table.PartitionMonth, "year": table.PartitionYear,

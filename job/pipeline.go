@@ -396,6 +396,11 @@ func (pl *Pipeline) Run(ctx context.Context, o RunOptions) (engine.Result, error
 		Meter:      o.Meter,
 		Log:        o.Log,
 	}
+	if f.Sink.BigQuery.ExactlyOnce() {
+		if err := checkLasting(opts.Checkpoint.URL); err != nil {
+			return engine.Result{}, fmt.Errorf("checkpoint store: %w", err)
+		}
+	}
 	if pl.ReadsStdin() {
 		opts.Restart = engine.Restart{Policy: engine.NoRestart} // what was read of it is gone
 	}

@@ -85,7 +85,7 @@ func (a *app) runPrepared(ctx context.Context, parsed *job.Parsed, prepare func(
 		return usagef("--parallelism %d: expected 1 to %d", f.parallelism, engine.MaxLanes)
 	}
 	if f.store != "" {
-		if err := job.CheckStore(f.store); err != nil {
+		if err := parsed.CheckStore(f.store); err != nil {
 			return usagef("--checkpoint-dir: %w", err)
 		}
 	}

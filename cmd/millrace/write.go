@@ -93,7 +93,7 @@ func (w *writeFlags) add(cmd *cobra.Command) {
 	fs.StringVar(&w.protobuf.Message, "message", "", "full `name` of the protobuf message that the files hold")
 	fs.StringArrayVar(&w.protobuf.JSONOptions, "json-option", nil, "`name` or number of a protobuf field option that marks JSON columns; may be repeated")
 	fs.StringArrayVar(&w.protobuf.GeographyOptions, "geography-option", nil, "`name` or number of a protobuf field option that marks GEOGRAPHY columns; may be repeated")
-	fs.StringVar(&w.method, "method", "default", "how to write: default, which delivers at least once")
+	fs.StringVar(&w.method, "method", "default", "how to write: default, at least once and visible at once, or exactly-once, visible at checkpoints")
 	fs.StringVar(&w.schema, "schema", "infer", "infer, table, or a schema `file`")
 	fs.IntVar(&w.infer.Sample, "sample", 0, "records that infer looks at for each table (default 1000)")
 	fs.StringArrayVar(&w.infer.JSON, "json", nil, "dotted `path` of a field that becomes a JSON column; may be repeated")
