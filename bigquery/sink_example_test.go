@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log"
 	"log/slog"
+	"strings"
 
 	"github.com/millrace-dev/millrace/bigquery"
 	"github.com/millrace-dev/millrace/bigquery/row"
@@ -80,4 +81,58 @@ func ExampleTemplate() {
 	// Output:
 	// table pattern "my-project.git hub.{event}", column 15: the character ' ' cannot be part of a dataset name
 	// table pattern "my-project.github.{event", column 19: the brace is not closed
+}
+
+// A service learns of a new field while it writes. The table gets the column before the first row that has it.
+func ExampleSchemaUpdate() {
+	ctx := context.Background()
+	bq, err := localbq.Start(ctx, localbq.Config{AutoCreateDataset: true})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer bq.Close()
+	documents := func(names ...string) row.Serializer[string] {
+		s := &table.Schema{}
+		for _, name := range names {
+			s.Fields = append(s.Fields, table.Field{Name: name, Type: table.String})
+		}
+		rows, err := jsonrow.New(func(doc string) []byte { return []byte(doc) }, jsonrow.Fixed(s), jsonrow.Options{})
+		if err != nil {
+			log.Fatal(err)
+		}
+		return rows
+	}
+
+	rows := row.NewEvolving(documents("sku"))
+	orders := table.Destination{Project: "my-project", Dataset: "shop", Table: "orders"}
+	sink, err := bigquery.NewSink(bigquery.To[string](orders), rows, bigquery.SinkOptions{
+		SchemaUpdate: bigquery.SchemaUpdate{AllowNewFields: true},
+		Connection:   bigquery.Connection{GRPCEndpoint: bq.GRPC(), RESTEndpoint: bq.REST()},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	writer, err := sink.NewWriter(ctx, stream.WriterContext{Job: "example", Lanes: 1, Meter: stream.NoMeter, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer writer.Close()
+
+	if err := writer.Write(ctx, &stream.Record[string]{Value: `{"sku":"tea"}`}); err != nil {
+		log.Fatal(err)
+	}
+	if err := rows.Evolve(documents("sku", "note")); err != nil {
+		log.Fatal(err)
+	}
+	if err := writer.Write(ctx, &stream.Record[string]{Value: `{"sku":"cup","note":"a gift"}`}); err != nil {
+		log.Fatal(err)
+	}
+	if err := writer.Flush(ctx, true); err != nil {
+		log.Fatal(err)
+	}
+	for _, r := range sink.Report() {
+		fmt.Printf("%s: %d rows, %s\n", r.Destination, r.Rows, strings.Join(r.Changes, ", "))
+	}
+	// Output:
+	// my-project.shop.orders: 2 rows, column note added
 }

@@ -7,11 +7,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
-
-	"google.golang.org/protobuf/types/descriptorpb"
 
 	"github.com/millrace-dev/millrace/bigquery/internal/tableadmin"
 	"github.com/millrace-dev/millrace/bigquery/row"
@@ -38,49 +35,35 @@ func columnsOf(names ...string) *table.Schema {
 	return s
 }
 
-// growing is a serializer whose schema goes on to the next version when the test says so.
-type growing struct {
-	versions []*jsonrow.Serializer[string]
-	at       atomic.Int64
-}
-
-func newGrowing(t testing.TB, schemas ...*table.Schema) *growing {
+// versions are serializers of documents, one for each schema.
+func versions(t testing.TB, schemas ...*table.Schema) []row.Serializer[string] {
 	t.Helper()
-	g := &growing{}
+	var all []row.Serializer[string]
 	for _, s := range schemas {
 		v, err := jsonrow.New(func(doc string) []byte { return []byte(doc) }, jsonrow.Fixed(s), jsonrow.Options{IgnoreUnknownFields: true})
 		if err != nil {
 			t.Fatal(err)
 		}
-		g.versions = append(g.versions, v)
+		all = append(all, v)
 	}
-	return g
-}
-
-func (g *growing) now() *jsonrow.Serializer[string] { return g.versions[g.at.Load()] }
-
-func (g *growing) Schema(dst table.Destination) (*table.Schema, error) { return g.now().Schema(dst) }
-func (g *growing) Descriptor(dst table.Destination) (*descriptorpb.DescriptorProto, error) {
-	return g.now().Descriptor(dst)
-}
-func (g *growing) Fingerprint(table.Destination) uint64 { return uint64(g.at.Load()) + 1 }
-func (g *growing) AppendRow(buf []byte, dst table.Destination, doc string) ([]byte, error) {
-	return g.now().AppendRow(buf, dst, doc)
+	return all
 }
 
 // grown is a lane that may change tables, its counts, and a service that has the table.
 type grown struct {
 	*testing.T
 	*local
-	rows  *growing
+	later []row.Serializer[string]
+	rows  *row.Evolving[string]
 	meter *tally
 	sink  *Sink[string]
 }
 
-// newGrown makes the table t with the columns of the serializer's first schema unless told otherwise.
-func newGrown(t *testing.T, c localbq.Config, have *table.Schema, o SinkOptions, versions ...*table.Schema) *grown {
+// newGrown makes the table t with some columns, or none for nil, and a sink for rows of the first schema.
+func newGrown(t *testing.T, c localbq.Config, have *table.Schema, o SinkOptions, schemas ...*table.Schema) *grown {
 	t.Helper()
-	g := &grown{T: t, local: startLocal(t, c), rows: newGrowing(t, versions...), meter: newTally()}
+	all := versions(t, schemas...)
+	g := &grown{T: t, local: startLocal(t, c), later: all[1:], rows: row.NewEvolving(all[0]), meter: newTally()}
 	if have != nil {
 		create(t, g.local, "d.t", have)
 	}
@@ -98,6 +81,15 @@ func create(t *testing.T, l *local, name string, s *table.Schema) {
 	if err := l.CreateTable(name, tableadmin.ToREST(s)); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// grow goes on to the next schema.
+func (g *grown) grow() {
+	g.Helper()
+	if err := g.rows.Evolve(g.later[0]); err != nil {
+		g.Fatal(err)
+	}
+	g.later = g.later[1:]
 }
 
 func (g *grown) writer() stream.Writer[string] {
@@ -205,8 +197,10 @@ func TestTableIsWidened(t *testing.T) {
 		t.Parallel()
 		g := newGrown(t, localbq.Config{}, nil, SinkOptions{SchemaUpdate: adding}, columnsOf("id"), columnsOf("id", "b"), columnsOf("id", "b", "c"))
 		w := g.writer()
-		for i := range g.rows.versions {
-			g.rows.at.Store(int64(i))
+		for i := range 3 {
+			if i > 0 {
+				g.grow()
+			}
 			if err := put(t.Context(), w, fmt.Sprintf(`{"id":%d,"b":"b","c":"c"}`, i)); err != nil {
 				t.Fatal(err)
 			}
@@ -228,7 +222,7 @@ func TestTableIsWidened(t *testing.T) {
 			if err := put(t.Context(), w, `{"id":1}`); err != nil {
 				t.Fatal(err)
 			}
-			g.rows.at.Store(1)
+			g.grow()
 			if err := errors.Join(put(t.Context(), w, `{"id":2,"b":"b"}`), w.Flush(t.Context(), true)); err != nil {
 				t.Fatal(err)
 			}
@@ -244,7 +238,7 @@ func TestTableIsWidened(t *testing.T) {
 		g := newGrown(t, localbq.Config{}, columnsOf("id"), SinkOptions{SchemaUpdate: adding}, columnsOf("id"))
 		var wg sync.WaitGroup
 		for i := range 4 {
-			sink, err := NewSink(To[string](tableT), row.Serializer[string](newGrowing(t, columnsOf("id", fmt.Sprint("c", i)))),
+			sink, err := NewSink(To[string](tableT), versions(t, columnsOf("id", fmt.Sprint("c", i)))[0],
 				SinkOptions{SchemaUpdate: adding, Connection: g.connection, DefaultStream: quick})
 			if err != nil {
 				t.Fatal(err)
