@@ -28,12 +28,16 @@ type scan struct {
 	options files.Options
 
 	seen map[table.Destination]*sampled
+	// whole says that the end of the input was reached, and lost is how many records led to no table.
+	whole bool
+	lost  int
 }
 
 // sampled is what the scan knows of one table.
 type sampled struct {
 	inference inference
 	documents int
+	records   int   // that led here, looked at or not
 	refused   error // what was wrong with the first record that could not be read
 }
 
@@ -58,17 +62,20 @@ func (s *scan) run(ctx context.Context) error {
 			return nil
 		}
 	}
+	s.whole = true
 	return nil
 }
 
 func (s *scan) add(ctx context.Context, rec *stream.Record[files.Record]) (enough bool, err error) {
 	if rec.Value.Err != nil {
+		s.lost++
 		return false, nil
 	}
 	dst, err := s.to.Resolve(ctx, rec)
 	var unroutable *bigquery.Unroutable
 	switch {
 	case errors.As(err, &unroutable):
+		s.lost++
 		return false, nil
 	case err != nil:
 		return false, err
@@ -83,6 +90,7 @@ func (s *scan) add(ctx context.Context, rec *stream.Record[files.Record]) (enoug
 			}
 		}
 	}
+	t.records++
 	if t.documents < s.sample {
 		if err := t.inference.add(rec.Value); err == nil {
 			t.documents++

@@ -40,6 +40,7 @@ type Pipeline struct {
 	source *files.Source // nil in a replay
 	input  input         // the source, or the letters of a replay
 	sink   *bigquery.Sink[files.Record]
+	looked *scan // through the input for schemas, nil where it was not
 	policy stream.FailurePolicy
 
 	serializer row.Serializer[files.Record]
@@ -67,6 +68,18 @@ func (p *Parsed) Prepare(ctx context.Context, s Surroundings) (*Pipeline, error)
 		return nil, p.inPaths(keyed(err))
 	}
 	return pl, nil
+}
+
+// Connection is how the job reaches BigQuery.
+func (p *Parsed) Connection(s Surroundings) bigquery.Connection {
+	if s.Connection != nil {
+		return *s.Connection
+	}
+	c := p.Sink.BigQuery.Connection.options()
+	if c.KeyFile != "" {
+		c.KeyFile = p.path(c.KeyFile)
+	}
+	return c
 }
 
 func (p *Parsed) prepare(ctx context.Context, s Surroundings) (*Pipeline, error) {
@@ -102,13 +115,7 @@ func (pl *Pipeline) build(ctx context.Context, s Surroundings) error {
 	if err != nil {
 		return err
 	}
-	connection := b.Connection.options()
-	if connection.KeyFile != "" {
-		connection.KeyFile = p.path(connection.KeyFile)
-	}
-	if s.Connection != nil {
-		connection = *s.Connection
-	}
+	connection := p.Connection(s)
 	var rows row.Serializer[files.Record]
 	switch records := records.(type) {
 	case avroFormat:
@@ -116,7 +123,7 @@ func (pl *Pipeline) build(ctx context.Context, s Surroundings) error {
 	case protobufFormat:
 		rows, err = pl.protobufRows(records, fixed)
 	default:
-		rows, err = pl.rows(ctx, records, to, fixed, connection, s)
+		rows, err = pl.plainRows(ctx, records, to, fixed, connection, s)
 	}
 	if err != nil {
 		return err
@@ -137,8 +144,8 @@ func (p *Parsed) records() (format, error) {
 	return p.Source.Files.format(), nil
 }
 
-// rows makes the serializer of a format whose records take the schemas of their tables.
-func (pl *Pipeline) rows(ctx context.Context, records format, to bigquery.Resolver[files.Record], fixed bool, c bigquery.Connection, s Surroundings) (row.Serializer[files.Record], error) {
+// plainRows makes the serializer of a format whose records take the schemas of their tables.
+func (pl *Pipeline) plainRows(ctx context.Context, records format, to bigquery.Resolver[files.Record], fixed bool, c bigquery.Connection, s Surroundings) (row.Serializer[files.Record], error) {
 	schemas, err := pl.schemas(ctx, to, fixed, c, s)
 	if err != nil {
 		return nil, err
@@ -315,6 +322,7 @@ func (pl *Pipeline) infer(ctx context.Context, to bigquery.Resolver[files.Record
 		return nil, err
 	}
 	var err error
+	pl.looked = sc
 	if pl.Inferred, err = sc.schemas(pl.file); err != nil {
 		return nil, err
 	}
@@ -330,8 +338,7 @@ const defaultSample = 1000
 
 // ReadsStdin reports that the job reads standard input, which can be done once: it can neither be started again nor resumed.
 func (pl *Pipeline) ReadsStdin() bool {
-	p := pl.file.Source.Files.Paths
-	return pl.Letters == nil && len(p) == 1 && p[0] == files.Stdin
+	return pl.Letters == nil && pl.file.readsStdin()
 }
 
 // lookup answers for the tables that were met. A record of another table fails by itself.

@@ -101,8 +101,8 @@ func diffFields(out []Difference, have, want []Field, parent string) []Differenc
 }
 
 func (f *Field) diff(out []Difference, w *Field, path string) []Difference {
-	if f.typeText() != w.typeText() {
-		return append(out, Difference{Retyped, path, "is " + f.typeText() + ", wanted " + w.typeText()})
+	if f.TypeText() != w.TypeText() {
+		return append(out, Difference{Retyped, path, "is " + f.TypeText() + ", wanted " + w.TypeText()})
 	}
 	if f.Mode != w.Mode {
 		out = append(out, Difference{Remoded, path, "is " + f.Mode.String() + ", wanted " + w.Mode.String()})
@@ -118,10 +118,10 @@ func (f *Field) sameWords(w *Field) bool {
 		f.RoundingMode == w.RoundingMode && slices.Equal(f.PolicyTags, w.PolicyTags)
 }
 
-func (f *Field) describe() string { return f.typeText() + " " + f.Mode.String() }
+func (f *Field) describe() string { return f.TypeText() + " " + f.Mode.String() }
 
-// typeText is the type with its parameters, as GoogleSQL writes it; the members of a STRUCT are left out.
-func (f *Field) typeText() string {
+// TypeText is the type with its parameters, as GoogleSQL writes it; the members of a STRUCT are left out.
+func (f *Field) TypeText() string {
 	switch {
 	case f.Type == Range:
 		return "RANGE<" + elementName(f.Range) + ">"

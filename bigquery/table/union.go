@@ -82,7 +82,7 @@ func (u *union) field(f, w *Field, path string) {
 // baseText is the type without its parameters.
 func (f *Field) baseText() string {
 	if f.Type == Range {
-		return f.typeText()
+		return f.TypeText()
 	}
 	return f.Type.String()
 }

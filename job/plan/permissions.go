@@ -1,0 +1,131 @@
+package plan
+
+import (
+	"strings"
+
+	"github.com/millrace-dev/millrace/bigquery/table"
+	"github.com/millrace-dev/millrace/job"
+)
+
+// Kind is the kind of a resource.
+type Kind string
+
+// The kinds of resources that permissions are needed on.
+const (
+	OnProject Kind = "project"
+	OnDataset Kind = "dataset"
+	OnTable   Kind = "table"
+	OnBucket  Kind = "bucket"
+)
+
+// Permission is one that the job needs. What is granted on a resource holds for everything in it.
+type Permission struct {
+	Name     string `json:"permission"` // of IAM
+	Kind     Kind   `json:"kind"`
+	Resource string `json:"resource"` // a table with the placeholders of the job file
+	For      string `json:"for"`      // the calls that need it
+}
+
+// permissions are by method and by what the job file allows (BigQuery documentation, "BigQuery IAM roles and permissions",
+// "Storage Write API"; Cloud Storage documentation, "IAM permissions for Cloud Storage").
+func permissions(p *job.Parsed, plan *Plan) []Permission {
+	b := p.Sink.BigQuery
+	project, dataset := containers(b.Table)
+	var all []Permission
+	need := func(kind Kind, resource, name, use string) {
+		all = append(all, Permission{name, kind, resource, use})
+	}
+	if plan.Create.Datasets {
+		need(OnProject, project, "bigquery.datasets.create", "make datasets that are not there (datasets.insert)")
+	}
+	if plan.Create.Disposition == "if-needed" {
+		need(OnDataset, dataset, "bigquery.tables.create", "make tables that are not there (tables.insert)")
+		if tagged(plan.Tables) {
+			need(OnDataset, dataset, "bigquery.tables.setCategory", "make tables whose columns have policy tags")
+		}
+	}
+	if plan.Method == "exactly-once" {
+		need(OnTable, b.Table, "bigquery.tables.updateData", "append rows and make them visible (CreateWriteStream, AppendRows, FlushRows)")
+	} else {
+		need(OnTable, b.Table, "bigquery.tables.updateData", "append rows (AppendRows)")
+	}
+	var reads []string
+	if plan.Method != "exactly-once" && b.Location == "" {
+		reads = append(reads, "find out where its dataset is (GetWriteStream)")
+	}
+	if b.Schema.Table {
+		reads = append(reads, "read its columns (tables.get)")
+	} else if plan.SchemaUpdate != "" {
+		reads = append(reads, "compare its columns (tables.get)")
+	}
+	if reads != nil {
+		need(OnTable, b.Table, "bigquery.tables.get", strings.Join(reads, ", "))
+	}
+	if plan.SchemaUpdate != "" {
+		need(OnTable, b.Table, "bigquery.tables.update", "change its columns (tables.patch)")
+	}
+	if q := b.Connection.QuotaProject; q != "" {
+		need(OnProject, q, "serviceusage.services.use", "have calls counted against it")
+	}
+	if bucket, ok := bucketOf(plan.Checkpoint.Store); ok {
+		for _, name := range []string{"create", "delete", "get", "list"} {
+			need(OnBucket, bucket, "storage.objects."+name, "keep checkpoints")
+		}
+	}
+	return all
+}
+
+// containers are the project and the dataset of a table's name, with the placeholders of a pattern.
+func containers(name string) (project, dataset string) {
+	dataset, _ = cutLast(name)
+	project, _ = cutLast(dataset)
+	return project, dataset
+}
+
+// cutLast cuts at the last dot that is not in a placeholder.
+func cutLast(name string) (before, after string) {
+	depth := 0
+	for i := len(name) - 1; i >= 0; i-- {
+		switch name[i] {
+		case '}':
+			depth++
+		case '{':
+			depth--
+		case '.':
+			if depth == 0 {
+				return name[:i], name[i+1:]
+			}
+		}
+	}
+	return name, ""
+}
+
+func tagged(tables []Table) bool {
+	for _, t := range tables {
+		if t.Schema != nil && anyTags(t.Schema.Fields) {
+			return true
+		}
+	}
+	return false
+}
+
+func anyTags(fields []table.Field) bool {
+	for i := range fields {
+		if len(fields[i].PolicyTags) > 0 || anyTags(fields[i].Fields) {
+			return true
+		}
+	}
+	return false
+}
+
+// bucketOf is the bucket of a checkpoint store.
+func bucketOf(store string) (string, bool) {
+	rest, ok := strings.CutPrefix(store, "gs://")
+	if !ok {
+		return "", false
+	}
+	if i := strings.IndexAny(rest, "/?"); i >= 0 {
+		rest = rest[:i]
+	}
+	return rest, true
+}
