@@ -133,7 +133,7 @@ func (w toBuffered) createStream(ctx context.Context, t *Target) error {
 			}
 			c.streamMade(classifyError(err))
 		case createTableStep:
-			w.cfg.Log.InfoContext(ctx, "table may not exist: creating it", t.about(c.verdict)...)
+			w.cfg.Log.InfoContext(ctx, "table may not exist: creating it", w.about(t, c.verdict)...)
 			created, err := w.tables.add(ctx, t.dst)
 			if ctx.Err() != nil || errors.As(err, new(configuration)) {
 				return err
@@ -144,7 +144,7 @@ func (w toBuffered) createStream(ctx context.Context, t *Target) error {
 			c.tableMade(err)
 		case createWaitStep:
 			delay := w.cfg.Pacer.Delay(c.schedule, c.attempt)
-			w.cfg.Log.InfoContext(ctx, opCreateStream+" failed: trying again", append(t.about(c.verdict), "attempt", c.attempt,
+			w.cfg.Log.InfoContext(ctx, opCreateStream+" failed: trying again", append(w.about(t, c.verdict), "attempt", c.attempt,
 				"of", c.schedule.Attempts, "backoff", delay)...)
 			if err := w.cfg.Pacer.Pause(ctx, delay, "create a write stream of "+t.name); err != nil {
 				return err
@@ -383,6 +383,11 @@ func (w toBuffered) newRecovery() *recovery {
 
 // carryOut does what a recovery asks for until it is done. handed says whether a connection ever took the first batch.
 func (w toBuffered) carryOut(ctx context.Context, t *Target, r *recovery, handed bool) error {
+	if r.verdict != nil && r.step != recoverFail {
+		w.cfg.Log.InfoContext(ctx, opAppend+" failed: repairing", append(w.about(t, r.verdict), "offset", r.offset,
+			"attempt", r.attempt, "of", r.schedule.Attempts)...)
+	}
+	probing := t.own.name
 	for r.step != recoverDone {
 		if ctx.Err() != nil {
 			return w.latch(context.Cause(ctx))
@@ -400,6 +405,9 @@ func (w toBuffered) carryOut(ctx context.Context, t *Target, r *recovery, handed
 	// With appends behind the first one still out, the stream is written further than r knows.
 	if len(t.own.flight) == 0 {
 		t.own.next = r.offset
+	}
+	if t.own.probe && t.own.name == probing {
+		w.cfg.Log.InfoContext(ctx, "stream goes on from where it was left", "destination", t.name, "stream", probing, "offset", t.own.next)
 	}
 	t.own.probe = false
 	return nil
@@ -434,7 +442,7 @@ func (w toBuffered) step(ctx context.Context, t *Target, r *recovery, handed *bo
 		return err
 	case recoverAbandon:
 		w.cfg.Log.InfoContext(ctx, "stream does not go on from where it was left: a new one takes over",
-			append(t.about(r.verdict), "offset", r.offset)...)
+			append(w.about(t, r.verdict), "offset", r.offset)...)
 		w.setOwn(t, nil)
 		t.own.name, t.own.next = "", 0
 		if err := w.ensure(ctx, t); err != nil {
@@ -444,7 +452,7 @@ func (w toBuffered) step(ctx context.Context, t *Target, r *recovery, handed *bo
 		return nil
 	case recoverWait:
 		delay := w.cfg.Pacer.Delay(r.schedule, r.attempt)
-		w.cfg.Log.InfoContext(ctx, opAppend+" failed: trying again", append(t.about(r.verdict), "offset", r.offset,
+		w.cfg.Log.InfoContext(ctx, opAppend+" failed: trying again", append(w.about(t, r.verdict), "offset", r.offset,
 			"attempt", r.attempt, "of", r.schedule.Attempts, "backoff", delay)...)
 		if err := w.cfg.Pacer.Pause(ctx, delay, "append to "+t.name+" again"); err != nil {
 			return err

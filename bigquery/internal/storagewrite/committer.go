@@ -64,7 +64,11 @@ func (c *Committer) Commit(ctx context.Context, cs []stream.Committable) error {
 		})
 	}
 	wg.Wait()
-	return errors.Join(errs...)
+	err = errors.Join(errs...)
+	if err == nil && len(promises) > 0 {
+		c.cfg.Log.InfoContext(ctx, "rows of streams are visible", "streams", len(promises))
+	}
+	return err
 }
 
 // fold leaves one promise for each stream: flushing up to an offset flushes everything before it.

@@ -72,6 +72,42 @@ func TestRepairsAreLogged(t *testing.T) {
 	})
 }
 
+// The same for streams of a lane's own: which one, and at which offset.
+func TestRecoveriesAreLogged(t *testing.T) {
+	log := new(strings.Builder)
+	inJSON := func(c *Config) { c.Log = slog.New(slog.NewJSONHandler(log, nil)) }
+	t.Run("rounds", func(t *testing.T) {
+		log.Reset()
+		b := newBuffered(t, &far{appends: map[string][]string{"": {"UNAVAILABLE", "UNAVAILABLE", "ok"}}}, inJSON)
+		b.write("Sekret")
+		b.flush()
+		lines := logged(t, log.String(), "append failed: repairing", "append failed: trying again")
+		if len(lines) < 2 {
+			t.Fatalf("%d lines: %s", len(lines), log)
+		}
+		for _, line := range lines {
+			stream, _ := line["stream"].(string)
+			if line["level"] != "INFO" || line["destination"] != "p.d.t" || !strings.HasPrefix(stream, "projects/p/datasets/d/tables/t/streams/s") ||
+				line["offset"] != float64(0) || line["code"] != "UNAVAILABLE" || line["attempt"] == nil || line["of"] != float64(3) {
+				t.Errorf("logged %v", line)
+			}
+		}
+		if len(logged(t, log.String(), "stream created")) != 1 || strings.Contains(log.String(), "Sekret") {
+			t.Errorf("logged %s", log)
+		}
+	})
+	t.Run("a stream that cannot be created", func(t *testing.T) {
+		log.Reset()
+		b := newBuffered(t, &far{makes: []string{"UNAVAILABLE", "ok"}}, inJSON)
+		b.write("aa")
+		b.flush()
+		lines := logged(t, log.String(), "create write stream failed: trying again")
+		if len(lines) != 1 || lines[0]["stream"] != nil || lines[0]["attempt"] != float64(1) {
+			t.Errorf("logged %s", log)
+		}
+	})
+}
+
 // logBench is a bench that logs JSON.
 func logBench(t *testing.T, f *far) (*bench, *strings.Builder) {
 	log := new(strings.Builder)

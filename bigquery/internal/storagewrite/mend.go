@@ -47,7 +47,7 @@ func (w *Writer) newRepair() *repair {
 // drive does what a repair asks for until it is done. An error leaves batches in nobody's hands, so it ends the writer.
 func (w *Writer) drive(ctx context.Context, t *Target, r *repair) error {
 	if r.step != stepFail && r.verdict != nil {
-		w.cfg.Log.InfoContext(ctx, r.op+" failed: repairing", append(t.about(r.verdict), "attempt", r.attempt, "of", r.schedule.Attempts)...)
+		w.cfg.Log.InfoContext(ctx, r.op+" failed: repairing", append(w.about(t, r.verdict), "attempt", r.attempt, "of", r.schedule.Attempts)...)
 	}
 	for r.step != stepDone {
 		if r.step == stepFail {
@@ -161,7 +161,7 @@ func (r *refusal) Error() string { return r.reason }
 func (r *refusal) Unwrap() error { return r.cause }
 
 func (w *Writer) createTable(ctx context.Context, t *Target, r *repair) error {
-	w.cfg.Log.InfoContext(ctx, "table may not exist: creating it", t.about(r.verdict)...)
+	w.cfg.Log.InfoContext(ctx, "table may not exist: creating it", w.about(t, r.verdict)...)
 	created, err := w.tables.add(ctx, t.dst)
 	if ctx.Err() != nil || errors.As(err, new(configuration)) {
 		return err
@@ -244,7 +244,7 @@ func (w *Writer) appendAgain(ctx context.Context, t *Target, b *batch) (*verdict
 // pause waits between two rounds.
 func (w *Writer) pause(ctx context.Context, t *Target, r *repair) error {
 	delay := w.cfg.Pacer.Delay(r.schedule, r.attempt)
-	w.cfg.Log.InfoContext(ctx, r.op+" failed: trying again", append(t.about(r.verdict), "attempt", r.attempt,
+	w.cfg.Log.InfoContext(ctx, r.op+" failed: trying again", append(w.about(t, r.verdict), "attempt", r.attempt,
 		"of", r.schedule.Attempts, "backoff", delay)...)
 	if err := w.cfg.Pacer.Pause(ctx, delay, "append to "+t.name+" again"); err != nil {
 		return err

@@ -40,6 +40,9 @@ func (t *tables) add(ctx context.Context, dst table.Destination) (created bool, 
 	if ctx.Err() != nil {
 		return false, context.Cause(ctx)
 	}
+	if err == nil {
+		t.log.InfoContext(ctx, "table is there", "destination", dst.String(), "created", created)
+	}
 	return created, err
 }
 

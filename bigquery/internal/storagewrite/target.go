@@ -1,7 +1,6 @@
 package storagewrite
 
 import (
-	"cmp"
 	"sync/atomic"
 	"time"
 )
@@ -49,9 +48,3 @@ const ownNameBytes = 256
 
 // sized remembers how large batches get. A short one, sent by a flush, says little about the next.
 func (t *Target) sized(b *batch) { t.usualBytes = max(b.size(), t.usualBytes/2) }
-
-// about is what logs say about a failure of the target's stream. What the service says about single rows is not among it: it
-// may quote them.
-func (t *Target) about(v *verdict) []any {
-	return []any{"destination", t.name, "stream", cmp.Or(t.own.name, streamName(t.dst)), "code", v.codeName(), "kind", string(v.kind), "cause", v.err}
-}

@@ -304,6 +304,19 @@ func (w *Writer) tooLong(ctx context.Context, t *Target, row []byte, at *stream.
 	return w.Reject(ctx, t, &stream.FailedRecord{Reason: err.Error(), Err: err, Row: row, Original: original, At: at.Location(), Split: at.Split})
 }
 
+// about is what logs say about a failure on the way to a target. What the service says about single rows is not among it: it
+// may quote them.
+func (w *Writer) about(t *Target, v *verdict) []any {
+	about := []any{"destination", t.name, "code", v.codeName(), "kind", string(v.kind), "cause", v.err}
+	if _, own := w.way.(toBuffered); !own {
+		return append(about, "stream", streamName(t.dst))
+	}
+	if t.own.name != "" {
+		about = append(about, "stream", t.own.name)
+	}
+	return about
+}
+
 // Tally says what became of the records so far.
 func (w *Writer) Tally() stream.Tally { return w.tally }
 
