@@ -20,6 +20,15 @@
 // again: duplicates are possible, losses are not. Without checkpoints, what still waits in batches is lost with the
 // process; FlushInterval bounds how much that is.
 //
+// # Guarantees of MethodExactlyOnce
+//
+// Rows go to streams of the writers' own, of type BUFFERED, at offsets that the service checks: an append that is repeated is
+// taken once. They can be queried once the checkpoint that covers them is committed, and not before. The writer remembers how
+// far each stream is written (stream.State), promises what it appended (stream.Committable), and the sink's committers keep
+// the promises; an engine must store both with the position of the source, commit after it has stored, and commit again what it
+// finds stored when it starts. Duplicates and losses are excluded for as long as that state is kept, and streams are: BigQuery
+// keeps one that nobody writes to for a week.
+//
 // # Tables
 //
 // A table that does not exist is created at its first row, with the serializer's schema and SinkOptions.Create, unless
