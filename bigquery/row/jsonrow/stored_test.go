@@ -241,14 +241,14 @@ func TestDocumentsStored(t *testing.T) {
 			doc, values, _ := drawDocument(r, schema, o)
 			docs, want = append(docs, doc), append(want, values)
 		}
-		tables, err := stored.Check(t.Context(), l, rows, want, docs...)
+		dst, err := stored.Check(t.Context(), l, rows, want, docs...)
 		if err != nil {
 			r.Fatalf("%s: %v", docs, err)
 		}
 		way := NewDeserializer(itself, WriteOptions{Nulls: true})
 		for how, read := range map[string]func() ([][]byte, error){
-			"Avro":  func() ([][]byte, error) { return stored.Read(t.Context(), l, tables[0], way) },
-			"Arrow": func() ([][]byte, error) { return stored.ReadArrow(t.Context(), l, tables[0], way) },
+			"Avro":  func() ([][]byte, error) { return stored.Read(t.Context(), l, dst, way) },
+			"Arrow": func() ([][]byte, error) { return stored.ReadArrow(t.Context(), l, dst, way) },
 		} {
 			got, err := read()
 			if how == "Arrow" && strings.Contains(fmt.Sprint(err), "INTERVAL") {

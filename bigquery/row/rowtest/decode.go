@@ -10,11 +10,22 @@ import (
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/descriptorpb"
 	"google.golang.org/protobuf/types/dynamicpb"
 
 	"github.com/millrace-dev/millrace/bigquery/row"
 	"github.com/millrace-dev/millrace/bigquery/table"
 )
+
+// Decode reads a row by way of the protobuf library, slowly and by other means than package row. The descriptor must be of the
+// kinds that the columns' own have, as row.Descriptor makes them.
+func Decode(d *descriptorpb.DescriptorProto, s *table.Schema, data []byte) ([]row.Value, error) {
+	md, err := standalone(d)
+	if err != nil {
+		return nil, err
+	}
+	return decode(md, s.Fields, data)
+}
 
 // decode reads a row by way of the protobuf library, slowly and by other means than package row.
 func decode(md protoreflect.MessageDescriptor, columns []table.Field, data []byte) ([]row.Value, error) {

@@ -70,13 +70,11 @@ func TestRowsOfSQLStored(t *testing.T) {
 			}
 			want, records = append(want, values), append(records, sqlrow.Record{Values: values})
 		}
-		tables, err := stored.Check(t.Context(), l, s, want, records...)
+		dst, err := stored.Check(t.Context(), l, s, want, records...)
 		if err != nil {
 			r.Fatalf("%v: %v", columns, err)
 		}
-		for _, dst := range tables {
-			readBack(t, r, l, dst, columns, want)
-		}
+		readBack(t, r, l, dst, columns, want)
 	})
 }
 

@@ -342,12 +342,12 @@ func TestStructsStored(t *testing.T) {
 			f.fill(rec.Elem(), schema.Fields, values, "")
 			records = append(records, rec.UnsafePointer())
 		}
-		tables, err := stored.Check(t.Context(), l, s, want, records...)
+		dst, err := stored.Check(t.Context(), l, s, want, records...)
 		if err != nil {
 			r.Fatalf("%v: %v", typ, err)
 		}
-		avro, err1 := stored.Read(t.Context(), l, tables[0], d)
-		arrow, err2 := stored.ReadArrow(t.Context(), l, tables[0], d)
+		avro, err1 := stored.Read(t.Context(), l, dst, d)
+		arrow, err2 := stored.ReadArrow(t.Context(), l, dst, d)
 		if err := errors.Join(err1, err2); err != nil || len(avro) != len(want) || len(arrow) != len(want) {
 			r.Fatalf("%v: %v, %d and %d records, want %d", typ, err, len(avro), len(arrow), len(want))
 		}

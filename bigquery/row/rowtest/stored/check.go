@@ -10,9 +10,16 @@ import (
 	"github.com/millrace-dev/millrace/bigquery/table"
 )
 
-// Check writes records in every way there is, each to a table of its own, and reads every table in Avro and in Arrow. The error says
-// which value is not the one that is wanted. It answers the tables, the one of the default stream first.
-func Check[T any](ctx context.Context, l *Local, rows row.Serializer[T], want [][]row.Value, records ...T) ([]table.Destination, error) {
+// Way is how records went into a table and out of it again, and what came out.
+type Way[R any] struct {
+	Name    string // "staged as AVRO, read in Arrow"
+	Table   table.Destination
+	Records []R
+}
+
+// Ways writes records in every way there is, each to a table of its own, the default stream's first, and reads every table in Avro
+// and, if arrow says so, in Arrow.
+func Ways[T, R any](ctx context.Context, l *Local, rows row.Serializer[T], back row.Deserializer[R], arrow bool, records ...T) (ways []Way[R], err error) {
 	dst := l.NewTable()
 	s, err := rows.Schema(dst)
 	if err != nil {
@@ -21,44 +28,95 @@ func Check[T any](ctx context.Context, l *Local, rows row.Serializer[T], want []
 	if err := Write(ctx, l, dst, rows, records...); err != nil {
 		return nil, err
 	}
-	tables := []table.Destination{dst}
-	if err := l.Holds(ctx, dst, s, want); err != nil {
-		return nil, fmt.Errorf("over the default stream: %w", err)
+	const name = "over the default stream"
+	if ways, err = readWays(ctx, l, ways, name, dst, back, arrow); err != nil {
+		return nil, fmt.Errorf("%s, %w", name, err)
 	}
 	for _, f := range Formats(s) {
-		dst := l.NewTable()
+		dst, name := l.NewTable(), "staged as "+f.String()
 		data, err := Stage(dst, f, rows, records...)
 		if err == nil {
 			err = l.Load(ctx, dst, f, s, data)
 		}
 		if err == nil {
-			err = l.Holds(ctx, dst, s, want)
+			ways, err = readWays(ctx, l, ways, name, dst, back, arrow)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("staged as %v: %w", f, err)
+			return nil, fmt.Errorf("%s, %w", name, err)
 		}
-		tables = append(tables, dst)
 	}
-	return tables, nil
+	return ways, nil
+}
+
+func readWays[R any](ctx context.Context, l *Local, ways []Way[R], name string, dst table.Destination, back row.Deserializer[R], arrow bool) ([]Way[R], error) {
+	records, err := Read(ctx, l, dst, back)
+	if err != nil {
+		return nil, fmt.Errorf("read in Avro: %w", err)
+	}
+	ways = append(ways, Way[R]{name + ", read in Avro", dst, records})
+	if !arrow {
+		return ways, nil
+	}
+	if records, err = ReadArrow(ctx, l, dst, back); err != nil {
+		return nil, fmt.Errorf("read in Arrow: %w", err)
+	}
+	return append(ways, Way[R]{name + ", read in Arrow", dst, records}), nil
+}
+
+// Check holds what becomes of records to the values that are wanted: their rows as the protobuf library reads them, and what is read
+// after every one of the Ways. The error says which value is another one. It answers the table of the default stream.
+func Check[T any](ctx context.Context, l *Local, rows row.Serializer[T], want [][]row.Value, records ...T) (table.Destination, error) {
+	s, err := rows.Schema(table.Destination{})
+	if err != nil {
+		return table.Destination{}, err
+	}
+	if err := encoded(rows, s, want, records); err != nil {
+		return table.Destination{}, err
+	}
+	ways, err := Ways(ctx, l, rows, typed{s}, inArrow(s.Fields, want), records...)
+	if err != nil {
+		return table.Destination{}, err
+	}
+	for _, w := range ways {
+		if err := compare(s, want, w.Records); err != nil {
+			return table.Destination{}, fmt.Errorf("%s: %w", w.Name, err)
+		}
+	}
+	return ways[0].Table, nil
+}
+
+// encoded holds the rows of records to the values that are wanted.
+func encoded[T any](rows row.Serializer[T], s *table.Schema, want [][]row.Value, records []T) error {
+	d, err := rows.Descriptor(table.Destination{})
+	if err != nil {
+		return err
+	}
+	got := make([][]row.Value, len(records))
+	for i, r := range records {
+		data, err := rows.AppendRow(nil, table.Destination{}, r)
+		if err == nil {
+			got[i], err = rowtest.Decode(d, s, data)
+		}
+		if err != nil {
+			return fmt.Errorf("row %d: %w", i, err)
+		}
+	}
+	if err := compare(s, want, got); err != nil {
+		return fmt.Errorf("as it is encoded: %w", err)
+	}
+	return nil
 }
 
 // Holds reads a table in Avro and in Arrow, and says where its rows are not those that are wanted.
 func (l *Local) Holds(ctx context.Context, dst table.Destination, s *table.Schema, want [][]row.Value) error {
-	got, err := Read(ctx, l, dst, typed{s})
-	if err == nil {
-		err = compare(s, want, got)
-	}
+	ways, err := readWays(ctx, l, nil, dst.Table, dst, typed{s}, inArrow(s.Fields, want))
 	if err != nil {
-		return fmt.Errorf("read in Avro: %w", err)
+		return err
 	}
-	if !inArrow(s.Fields, want) {
-		return nil
-	}
-	if got, err = ReadArrow(ctx, l, dst, typed{s}); err == nil {
-		err = compare(s, want, got)
-	}
-	if err != nil {
-		return fmt.Errorf("read in Arrow: %w", err)
+	for _, w := range ways {
+		if err := compare(s, want, w.Records); err != nil {
+			return fmt.Errorf("%s: %w", w.Name, err)
+		}
 	}
 	return nil
 }
