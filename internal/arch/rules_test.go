@@ -69,7 +69,7 @@ var rules = []rule{
 		theirs: join(protobuf, jsontext), testOurs: []string{"bigquery/row/rowtest/..."}},
 	{room: "bigquery/row/protorow", why: "formats never know each other", ours: []string{"bigquery/row", "bigquery/row/internal/mark", "bigquery/table", "internal/nearest"},
 		theirs: protobuf, testTheirs: []string{"github.com/bufbuild/protocompile"},
-		testOurs: []string{"bigquery/row/rowtest", "bigquery/row/protorow/internal/testpb", "bigquery", "stream", "localbq/..."}},
+		testOurs: []string{"bigquery/row/rowtest/...", "bigquery/row/protorow/internal/testpb"}},
 	{room: "bigquery/row/protorow/internal/testpb", why: "generated code for tests", theirs: protobuf},
 	{room: "bigquery/row/internal/gotime", why: "Go's dates and times as columns hold them: below the formats", ours: []string{"bigquery/row"},
 		theirs: []string{"cloud.google.com/go/civil"}},

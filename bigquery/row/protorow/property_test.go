@@ -1,6 +1,7 @@
 package protorow_test
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -14,7 +15,9 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 	"pgregory.net/rapid"
 
+	"github.com/millrace-dev/millrace/bigquery/row"
 	"github.com/millrace-dev/millrace/bigquery/row/protorow"
+	"github.com/millrace-dev/millrace/bigquery/row/rowtest"
 )
 
 // typeMaker makes message types at random.
@@ -221,4 +224,69 @@ func TestRandomMessages(t *testing.T) {
 		}
 		decoded(t, schema, got)
 	})
+}
+
+// TestDamagedMessages: a message in which bytes were changed, cut out or put in is refused, with the field where the damage is unless
+// it is in none of the message, or the protobuf library takes it too and reads the same. What no reader of protobuf can tell is a
+// change that leaves a message of the type: another value, an unknown field, and a field that is gone.
+func TestDamagedMessages(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		md := randomType(r, wellKnownNames)
+		s, err := protorow.Wire(md, func(b []byte) []byte { return b }, protorow.Options{})
+		if err != nil {
+			r.Fatal(err)
+		}
+		whole := dynamicpb.NewMessage(md)
+		randomMessage(r, whole, 0)
+		good, err := proto.Marshal(whole)
+		if err != nil {
+			r.Fatal(err)
+		}
+		if len(good) == 0 {
+			return
+		}
+		schema, err1 := s.Schema(nowhere)
+		d, err2 := s.Descriptor(nowhere)
+		if err := errors.Join(err1, err2); err != nil {
+			r.Fatal(err)
+		}
+		for range 10 {
+			bad, _ := rowtest.Damaged(r, good)
+			m := dynamicpb.NewMessage(md)
+			libraryErr := libraryReads(bad, m)
+			got, err := s.AppendRow(nil, nowhere, bad)
+			if errors.Is(libraryErr, errPanic) {
+				continue
+			}
+			if err != nil {
+				e, ok := errors.AsType[*row.Error](err)
+				if !ok || e.Path == "" && libraryErr == nil {
+					r.Fatalf("%x: %v, want a field", bad, err)
+				}
+				if libraryErr == nil && !strings.HasPrefix(expectedRow(m), "R-") {
+					r.Fatalf("%x: %v, and the protobuf library takes it", bad, err)
+				}
+				continue
+			}
+			if libraryErr != nil {
+				r.Fatalf("%x is taken, and the protobuf library says %v", bad, libraryErr)
+			}
+			if text, want := dynamicallyDecoded(t, d, schema, got), expectedRow(m); text != want {
+				r.Fatalf("%x: the row is\n%s, want\n%s", bad, text, want)
+			}
+		}
+	})
+}
+
+var errPanic = errors.New("panic")
+
+// libraryReads reads a message by the protobuf library, which panics at keys of maps that are there twice, the second time as another
+// type.
+func libraryReads(data []byte, m proto.Message) (err error) {
+	defer func() {
+		if recover() != nil {
+			err = errPanic
+		}
+	}()
+	return proto.UnmarshalOptions{Resolver: new(protoregistry.Types), AllowPartial: true}.Unmarshal(data, m)
 }

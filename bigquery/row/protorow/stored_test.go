@@ -2,9 +2,6 @@ package protorow_test
 
 import (
 	"cmp"
-	"errors"
-	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -13,12 +10,10 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 	"pgregory.net/rapid"
 
-	"github.com/millrace-dev/millrace/bigquery"
 	"github.com/millrace-dev/millrace/bigquery/row"
 	"github.com/millrace-dev/millrace/bigquery/row/protorow"
-	"github.com/millrace-dev/millrace/bigquery/table"
-	"github.com/millrace-dev/millrace/localbq"
-	"github.com/millrace-dev/millrace/stream"
+	"github.com/millrace-dev/millrace/bigquery/row/rowtest"
+	"github.com/millrace-dev/millrace/bigquery/row/rowtest/stored"
 )
 
 // asText renders rows that are read as members does.
@@ -29,36 +24,18 @@ func (asText) Deserialize(r *row.Row, emit func(string) error) error {
 	return emit(text[1 : len(text)-1])
 }
 
-// startLocal starts a BigQuery with the dataset d in the project p.
-func startLocal(t *testing.T) bigquery.Connection {
-	t.Helper()
-	bq, err := localbq.Start(t.Context(), localbq.Config{Project: "p"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := bq.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	if err := bq.CreateDataset("d"); err != nil {
-		t.Fatal(err)
-	}
-	return bigquery.Connection{GRPCEndpoint: bq.GRPC(), RESTEndpoint: bq.REST()}
-}
-
-// TestStoredValues writes the rows of all cases to tables of their own, over the default stream, and reads them back.
+// TestStoredValues writes the rows of all cases to tables of their own, over the default stream and staged as files, and reads them
+// back in Avro and in Arrow.
 func TestStoredValues(t *testing.T) {
-	at := startLocal(t)
-	stored := 0
-	for i, c := range slices.Concat(valueCases(), modeCases(), markerCases()) {
+	l := stored.Start(t)
+	count := 0
+	for _, c := range slices.Concat(valueCases(), modeCases(), markerCases()) {
 		if c.row == "" || strings.HasPrefix(c.row, "R-") {
 			continue
 		}
-		stored++
+		count++
 		t.Run(c.name, func(t *testing.T) {
-			dst := table.Destination{Project: "p", Dataset: "d", Table: fmt.Sprintf("t%d", i)}
-			err := c.store(t, at, dst)
+			ways, err := c.store(t, l)
 			if c.refused {
 				if err == nil {
 					t.Error("BigQuery takes the row, want a refusal")
@@ -69,22 +46,23 @@ func TestStoredValues(t *testing.T) {
 				t.Fatal(err)
 			}
 			want := cmp.Or(c.stored, c.row)
-			if got := readBack(t, at, dst); len(got) != 1 || got[0] != want {
-				t.Errorf("stored %q, want %q", got, want)
+			for _, w := range ways {
+				if len(w.Records) != 1 || w.Records[0] != want {
+					t.Errorf("%s: %q, want %q", w.Name, w.Records, want)
+				}
 			}
 		})
 	}
-	if stored < 40 {
-		t.Errorf("%d cases were stored, want more: the search is broken", stored)
+	if count < 40 {
+		t.Errorf("%d cases were stored, want more: the search is broken", count)
 	}
 }
 
 // TestRandomMessagesStored has random messages of random types stored and read back. JSON, which BigQuery writes in a form of
 // its own, is left to the cases.
 func TestRandomMessagesStored(t *testing.T) {
-	at := startLocal(t)
-	tables := 0
-	rapid.Check(t, func(r *rapid.T) {
+	l := stored.Start(t)
+	rowtest.Sparingly(t, func(r *rapid.T) {
 		md := randomType(r, wellKnownNames[:len(wellKnownNames)-3])
 		rows, err := protorow.Of[proto.Message](md, protorow.Options{DeriveRequired: rapid.Bool().Draw(r, "required")})
 		if err != nil {
@@ -102,18 +80,19 @@ func TestRandomMessagesStored(t *testing.T) {
 		if len(records) == 0 {
 			return
 		}
-		tables++
-		dst := table.Destination{Project: "p", Dataset: "d", Table: fmt.Sprintf("t%d", tables)}
-		if err := store(t, at, dst, rows, records...); err != nil {
+		ways, err := stored.Ways(t.Context(), l, rows, asText{}, true, records...)
+		if err != nil {
 			r.Fatal(err)
 		}
-		if got := readBack(t, at, dst); !slices.Equal(got, want) {
-			r.Fatalf("stored %q, want %q", got, want)
+		for _, w := range ways {
+			if !slices.Equal(w.Records, want) {
+				r.Fatalf("%s: %q, want %q", w.Name, w.Records, want)
+			}
 		}
 	})
 }
 
-func (c *conform) store(t *testing.T, at bigquery.Connection, dst table.Destination) error {
+func (c *conform) store(t *testing.T, l *stored.Local) ([]stored.Way[string], error) {
 	t.Helper()
 	if c.syntax == "" {
 		c.syntax = proto3
@@ -123,39 +102,5 @@ func (c *conform) store(t *testing.T, at bigquery.Connection, dst table.Destinat
 	if err != nil {
 		t.Fatal(err)
 	}
-	return store(t, at, dst, rows, message(t, md, c.record))
-}
-
-// store writes records over the default stream.
-func store(t *testing.T, at bigquery.Connection, dst table.Destination, rows row.Serializer[proto.Message], records ...proto.Message) error {
-	t.Helper()
-	sink, err := bigquery.NewSink(bigquery.To[proto.Message](dst), rows, bigquery.SinkOptions{Connection: at})
-	if err != nil {
-		t.Fatal(err)
-	}
-	w, err := sink.NewWriter(t.Context(), stream.WriterContext{Job: "j", Lanes: 1, Meter: stream.NoMeter, Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, m := range records {
-		if err := w.Write(t.Context(), &stream.Record[proto.Message]{Value: m}); err != nil {
-			return errors.Join(err, w.Close())
-		}
-	}
-	return errors.Join(w.Flush(t.Context(), true), w.Close())
-}
-
-func readBack(t *testing.T, at bigquery.Connection, dst table.Destination) (all []string) {
-	t.Helper()
-	src, err := bigquery.NewSource(bigquery.FromTable(dst), asText{}, bigquery.SourceOptions{Connection: at})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for text, err := range src.Rows(t.Context()) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, text)
-	}
-	return all
+	return stored.Ways(t.Context(), l, row.Serializer[proto.Message](rows), asText{}, true, proto.Message(message(t, md, c.record)))
 }
