@@ -14,6 +14,7 @@ import (
 
 	"github.com/millrace-dev/millrace/bigquery/row"
 	"github.com/millrace-dev/millrace/bigquery/row/rowtest"
+	"github.com/millrace-dev/millrace/bigquery/row/rowtest/stored"
 	"github.com/millrace-dev/millrace/bigquery/table"
 	"github.com/millrace-dev/millrace/internal/avro"
 )
@@ -96,7 +97,9 @@ func fromGo(t *testing.T, typ string, o Options, v any) (row.Value, string) {
 	if err != nil {
 		return row.Value{}, kinds(err)
 	}
-	return decoded(t, s.schema, b), ""
+	out := decoded(t, s.schema, b)
+	keeps(t, s, out, map[string]any{"f": v})
+	return out, ""
 }
 
 // fromBytes is the value of f that the bytes of a datum become, or the kind and path of the error.
@@ -110,7 +113,21 @@ func fromBytes(t *testing.T, typ string, o Options, datum []byte) (row.Value, st
 	if err != nil {
 		return row.Value{}, kinds(err)
 	}
-	return decoded(t, s.schema, b), ""
+	out := decoded(t, s.schema, b)
+	keeps(t, s, out, datum)
+	return out, ""
+}
+
+// keeps checks that a BigQuery stores the value whichever way it goes there. It takes no empty text for JSON.
+func keeps[T any](t *testing.T, rows row.Serializer[T], want row.Value, rec T) {
+	t.Helper()
+	s, err := rows.Schema(table.Destination{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := stored.Check(t.Context(), stored.Start(t), rows, [][]row.Value{{want}}, rec); err != nil && s.Fields[0].Type != table.JSON {
+		t.Error(err)
+	}
 }
 
 func decoded(t *testing.T, s *table.Schema, b []byte) row.Value {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/millrace-dev/millrace/bigquery/row"
 	"github.com/millrace-dev/millrace/bigquery/row/rowtest"
+	"github.com/millrace-dev/millrace/bigquery/row/rowtest/stored"
 	"github.com/millrace-dev/millrace/bigquery/table"
 )
 
@@ -21,7 +22,8 @@ type docCase struct {
 	path    string
 }
 
-func (c docCase) run(t *testing.T, m *Mapping) {
+// run checks the row, and that a BigQuery stores its values whichever way it goes there.
+func (c docCase) run(t *testing.T, l *stored.Local, m *Mapping) {
 	t.Helper()
 	one := rowtest.Case[[]byte]{Name: c.doc, Record: func() []byte { return []byte(c.doc) }, Values: c.want}
 	if c.kind != "" {
@@ -33,7 +35,25 @@ func (c docCase) run(t *testing.T, m *Mapping) {
 		Cases:       []rowtest.Case[[]byte]{one},
 		Scribble:    func(b []byte) { clear(b) },
 	})
+	if c.kind != "" {
+		return
+	}
+	s, err := New(itself, m, c.options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := c.want
+	if own, ok := keptAs[string(kept[0].Bytes)]; ok {
+		kept = text(own)
+	}
+	_, err = stored.CheckKept(t.Context(), l, s, [][]row.Value{c.want}, [][]row.Value{kept}, []byte(c.doc))
+	if noJSON := string(c.want[0].Bytes) == "not json"; noJSON != (err != nil) {
+		t.Errorf("%v, want an error of the service: %v", err, noJSON)
+	}
 }
+
+// keptAs is what BigQuery makes of texts for JSON and GEOGRAPHY columns.
+var keptAs = map[string]string{`{"k":1.50}`: `{"k":1.5}`, `{"a":1,"a":2}`: `{"a":1}`, `"\u0041"`: `"A"`, `{"type":"Point","coordinates":[1,2]}`: "POINT(1 2)"}
 
 func col(typ table.Type) []table.Field { return []table.Field{{Name: "c", Type: typ}} }
 
@@ -54,6 +74,7 @@ func elements(v ...row.Value) []row.Value {
 var nameAndNumber = []table.Field{{Name: "name", Type: table.String, Mode: table.Required}, {Name: "n", Type: table.Int64}}
 
 func TestDocuments(t *testing.T) {
+	l := stored.Start(t)
 	members := []table.Field{{Name: "x", Type: table.Int64, Mode: table.Required}}
 	items := []table.Field{{Name: "items", Type: table.Struct, Mode: table.Repeated, Fields: []table.Field{{Name: "price", Type: table.Int64}}}}
 	for _, c := range []docCase{
@@ -117,11 +138,12 @@ func TestDocuments(t *testing.T) {
 		{name: "no comma", fields: nameAndNumber, doc: `{"name":"a" "n":1}`, kind: row.KindJSON, path: "name"},
 		{name: "no colon", fields: col(table.String), doc: `{"c" "a"}`, kind: row.KindJSON},
 	} {
-		t.Run(c.name, func(t *testing.T) { c.run(t, Fixed(&table.Schema{Fields: c.fields})) })
+		t.Run(c.name, func(t *testing.T) { c.run(t, l, Fixed(&table.Schema{Fields: c.fields})) })
 	}
 }
 
 func TestScalars(t *testing.T) {
+	l := stored.Start(t)
 	const at = 142258614586538368 // DATETIME 2021-09-27T20:51:10.752, packed
 	datetime := func(packed int64) []row.Value {
 		micros, err := row.UnpackDateTime(packed)
@@ -299,7 +321,7 @@ func TestScalars(t *testing.T) {
 		if c.kind != "" {
 			dc.path = "c"
 		}
-		t.Run(c.name+" "+c.value, func(t *testing.T) { dc.run(t, Fixed(&table.Schema{Fields: dc.fields})) })
+		t.Run(c.name+" "+c.value, func(t *testing.T) { dc.run(t, l, Fixed(&table.Schema{Fields: dc.fields})) })
 	}
 	for _, c := range []docCase{
 		{name: "SER-121 null element", fields: listOf(table.String), doc: `{"c":["a",null]}`, kind: row.KindNullElem, path: "c[1]"},
@@ -308,7 +330,7 @@ func TestScalars(t *testing.T) {
 		{name: "leading zero", fields: col(table.Int64), doc: `{"c":01}`, kind: row.KindJSON, path: "c"},
 		{name: "element of another type", fields: listOf(table.Int64), doc: `{"c":[1,"x"]}`, kind: row.KindType, path: "c[1]"},
 	} {
-		t.Run(c.name, func(t *testing.T) { c.run(t, Fixed(&table.Schema{Fields: c.fields})) })
+		t.Run(c.name, func(t *testing.T) { c.run(t, l, Fixed(&table.Schema{Fields: c.fields})) })
 	}
 }
 

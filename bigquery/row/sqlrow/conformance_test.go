@@ -9,6 +9,7 @@ import (
 
 	"github.com/millrace-dev/millrace/bigquery/row"
 	"github.com/millrace-dev/millrace/bigquery/row/rowtest"
+	"github.com/millrace-dev/millrace/bigquery/row/rowtest/stored"
 	"github.com/millrace-dev/millrace/bigquery/row/sqlrow"
 	"github.com/millrace-dev/millrace/bigquery/table"
 )
@@ -160,6 +161,7 @@ func text(s string) row.Value { return rowtest.Text(s) }
 func list(v ...row.Value) row.Value { return rowtest.List(v...) }
 
 func TestRowsOfASink(t *testing.T) {
+	l := stored.Start(t)
 	words, whole, number := kind(sqlrow.Varchar), kind(sqlrow.Int), kind(sqlrow.Double)
 	json := sqlrow.Options{JSONPaths: []string{"f"}}
 	members := rowOf(col("a", whole), col("b", words))
@@ -210,11 +212,12 @@ func TestRowsOfASink(t *testing.T) {
 		{name: "DECIMAL too fine", typ: decimal(3, 2), in: unscaled(1235, 3), kind: row.KindScale, path: "f"},
 		{name: "too few members", typ: members, in: list(row.Value{Int: 1}), kind: row.KindType, path: "f"},
 	} {
-		t.Run(c.name, c.run)
+		t.Run(c.name, func(t *testing.T) { c.run(t, l) })
 	}
 }
 
-func (c caseOf) run(t *testing.T) {
+// run checks the row, and that a BigQuery stores its values whichever way it goes there.
+func (c caseOf) run(t *testing.T, l *stored.Local) {
 	k := rowtest.Case[sqlrow.Record]{Name: "f", Record: func() sqlrow.Record { return sqlrow.Record{Values: []row.Value{c.in}} }, Values: []row.Value{c.want}}
 	if c.kind != "" {
 		k.Values, k.Err = nil, &row.Error{Kind: c.kind, Path: c.path}
@@ -224,7 +227,27 @@ func (c caseOf) run(t *testing.T) {
 		Destination: table.Destination{Project: "p", Dataset: "d", Table: "t"},
 		Cases:       []rowtest.Case[sqlrow.Record]{k},
 	})
+	if c.kind != "" {
+		return
+	}
+	s, err := sqlrow.New(one(c.typ), itself, c.options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept, ok := keptAs[string(c.want.Bytes)]
+	want := [][]row.Value{{c.want}}
+	if ok {
+		want = [][]row.Value{{text(kept)}}
+	}
+	_, err = stored.CheckKept(t.Context(), l, s, [][]row.Value{{c.want}}, want, k.Record())
+	if noJSON := ok && kept == ""; noJSON != (err != nil) {
+		t.Errorf("%v, want an error of the service: %v", err, noJSON)
+	}
 }
+
+// keptAs is what BigQuery makes of JSON: "" is an error, because it is none.
+var keptAs = map[string]string{`{"d":1.50}`: `{"d":1.5}`, `{"d":-1.50}`: `{"d":-1.5}`, `{"d":0.00}`: `{"d":0.0}`, "no JSON at all": "",
+	`{"a":1e+21,"b":1e-7,"c":1.1,"d":true}`: `{"a":1e+21,"b":1e-07,"c":1.1,"d":true}`, `{"m":{"k":1,"l":null},"l":[1,null]}`: `{"l":[1,null],"m":{"k":1,"l":null}}`}
 
 func TestChanges(t *testing.T) {
 	columns := []sqlrow.Column{col("id", notNull(kind(sqlrow.BigInt))), col("name", notNull(kind(sqlrow.Varchar)))}

@@ -6,10 +6,12 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
 	"github.com/millrace-dev/millrace/bigquery/row"
 	"github.com/millrace-dev/millrace/bigquery/row/rowtest"
+	"github.com/millrace-dev/millrace/bigquery/row/rowtest/stored"
 	"github.com/millrace-dev/millrace/bigquery/row/sqlrow"
 	"github.com/millrace-dev/millrace/bigquery/table"
 )
@@ -30,6 +32,7 @@ func read(text string, scale int64) row.Value {
 }
 
 func TestColumnsOfASource(t *testing.T) {
+	l := stored.Start(t)
 	whole := kind(sqlrow.BigInt)
 	keyed := repeated(table.Field{Name: "f", Type: table.Struct, Fields: []table.Field{field("key", table.String), field("value", table.Int64)}})
 	pair := func(k string, n int64) row.Value { return list(text(k), row.Value{Int: n}) }
@@ -97,13 +100,22 @@ func TestColumnsOfASource(t *testing.T) {
 			got, err := r.Read(&row.Row{Schema: s, Values: []row.Value{c.in}})
 			if c.kind != "" {
 				faulty(t, err, c.kind, c.path)
+			} else if d := cmp.Diff([]row.Value{c.want}, got, nothing); err != nil || d != "" {
+				t.Error(err, d)
+			}
+			// The same of a table.
+			ways, err := stored.Ways(t.Context(), l, rowtest.OfValues(s), reading{one(c.typ)}, c.kind == "", []row.Value{c.in})
+			if c.kind != "" {
+				faulty(t, err, c.kind, c.path)
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
+			for _, w := range ways {
+				if d := cmp.Diff([][]row.Value{{c.want}}, w.Records, cmpopts.EquateEmpty()); d != "" {
+					t.Error(w.Name, d)
+				}
 			}
-			if d := cmp.Diff([]row.Value{c.want}, got, nothing); d != "" {
-				t.Error(d)
+			if err != nil {
+				t.Error(err)
 			}
 		})
 	}
