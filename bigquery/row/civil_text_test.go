@@ -111,6 +111,19 @@ func TestInterval(t *testing.T) {
 	}
 }
 
+func TestIntervalRange(t *testing.T) {
+	for _, text := range []string{"10000-1 0 0:0:0", "-10000-1 0 0:0:0", "0-0 3660001 0:0:0", "0-0 -3660001 0:0:0", "0-0 0 87840000:0:0.000001", "0-0 0 -87840001:0:0"} {
+		if _, _, _, err := ParseInterval(text); kindOf(t, err) != KindRange {
+			t.Errorf("ParseInterval(%q) = %v, want %s", text, err, KindRange)
+		}
+	}
+	for _, parts := range [][3]int64{{MaxIntervalMonths, MaxIntervalDays, MaxIntervalMicros}, {-MaxIntervalMonths, -MaxIntervalDays, -MaxIntervalMicros}} {
+		if err := CheckInterval(parts[0], parts[1], parts[2]); err != nil {
+			t.Errorf("%v: %v", parts, err)
+		}
+	}
+}
+
 func TestUnknownZonesAreNotKept(t *testing.T) {
 	before := len(zones.known)
 	for _, zone := range []string{"X/Y", "Nowhere/" + strings.Repeat("x", 30), "PST"} {

@@ -5,7 +5,28 @@ import (
 	"strings"
 )
 
-var errInterval = &ValueError{KindType, "expected an interval as Y-M D H:M:S"}
+// Bounds of INTERVAL, each of which holds with either sign (BigQuery documentation, "Interval type").
+const (
+	MaxIntervalMonths = 10_000 * 12
+	MaxIntervalDays   = 3_660_000
+	MaxIntervalMicros = 87_840_000 * 3600 * microsPerSecond
+)
+
+var (
+	errInterval      = &ValueError{KindType, "expected an interval as Y-M D H:M:S"}
+	errIntervalRange = &ValueError{KindRange, "expected an interval of at most 10000 years, 3660000 days and 87840000 hours, with either sign"}
+)
+
+// CheckInterval says whether the parts of an INTERVAL are within the type's range.
+func CheckInterval(months, days, micros int64) error {
+	if err := inRange(months, -MaxIntervalMonths, MaxIntervalMonths, errIntervalRange); err != nil {
+		return err
+	}
+	if err := inRange(days, -MaxIntervalDays, MaxIntervalDays, errIntervalRange); err != nil {
+		return err
+	}
+	return inRange(micros, -MaxIntervalMicros, MaxIntervalMicros, errIntervalRange)
+}
 
 // ParseInterval reads the canonical text of an INTERVAL, Y-M D H:M:S[.F], each part with its own sign. Shorter literals, which
 // the service takes too, are refused.
@@ -24,7 +45,7 @@ func ParseInterval(s string) (months, days, micros int64, err error) {
 	if !ok {
 		return 0, 0, 0, errInterval
 	}
-	return months, days, micros, nil
+	return months, days, micros, CheckInterval(months, days, micros)
 }
 
 func intervalMonths(s string) (months int64, ok bool) {

@@ -136,7 +136,7 @@ func (p *value) append(buf []byte, v *vector, i int) ([]byte, *row.Error) {
 	case table.Numeric, table.BigNumeric:
 		return p.number(buf, v, i)
 	case table.Interval:
-		return v.interval(p.load, buf, i), nil
+		return v.interval(p.load, buf, i)
 	}
 	return p.time(buf, v, i)
 }
@@ -311,8 +311,11 @@ func (v *vector) text(p *value, i int) []byte {
 }
 
 // interval appends an INTERVAL.
-func (v *vector) interval(l load, buf []byte, i int) []byte {
+func (v *vector) interval(l load, buf []byte, i int) ([]byte, *row.Error) {
 	months, days, micros := v.span(l, i)
+	if err := row.CheckInterval(months, days, micros); err != nil {
+		return buf, row.At(err, "", -1)
+	}
 	buf, start := row.BeginLength(buf)
-	return row.EndLength(row.AppendInterval(buf, months, days, micros), start)
+	return row.EndLength(row.AppendInterval(buf, months, days, micros), start), nil
 }

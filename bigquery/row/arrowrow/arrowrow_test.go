@@ -221,6 +221,7 @@ func TestTypes(t *testing.T) {
 		"scale below zero":    {typ: dec(128, 3, -2), doc: `"1200"`, column: table.Field{Type: table.Numeric, Precision: 5}, want: rowtest.Decimal(table.Numeric, "1200")},
 		"fixed bytes":         {typ: &arrow.FixedSizeBinaryType{ByteWidth: 2}, doc: `"aGk="`, column: table.Field{Type: table.Bytes}, want: rowtest.Text("hi")},
 		"months":              {typ: arrow.FixedWidthTypes.MonthInterval, doc: `{"months": -13}`, column: table.Field{Type: table.Interval}, want: rowtest.List(number(-13), number(0), number(0))},
+		"too many months":     {typ: arrow.FixedWidthTypes.MonthInterval, doc: `{"months": 120001}`, column: table.Field{Type: table.Interval}, kind: row.KindRange},
 		"day and time":        {typ: arrow.FixedWidthTypes.DayTimeInterval, doc: `{"days": 2, "milliseconds": -3}`, column: table.Field{Type: table.Interval}, want: rowtest.List(number(0), number(2), number(-3000))},
 		"fixed list": {typ: arrow.FixedSizeListOf(2, arrow.PrimitiveTypes.Int32), doc: "[1, 2]", column: table.Field{Type: table.Int64, Mode: table.Repeated},
 			want: rowtest.List(number(1), number(2))},

@@ -49,6 +49,11 @@ func arrowField(c choose, f *table.Field) arrow.Field {
 	}
 	elem := out
 	elem.Name, elem.Nullable = "item", false
+	if c(2) == 0 {
+		elem.Metadata = arrow.Metadata{} // as the Storage Read API has it
+	} else {
+		out.Metadata = arrow.Metadata{}
+	}
 	switch c(4) {
 	case 1:
 		out.Type = arrow.LargeListOfField(elem)
@@ -59,7 +64,6 @@ func arrowField(c choose, f *table.Field) arrow.Field {
 	default:
 		out.Type = arrow.ListOfField(elem)
 	}
-	out.Metadata = arrow.Metadata{}
 	return out
 }
 

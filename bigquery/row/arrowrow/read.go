@@ -144,6 +144,7 @@ func (r *Reader) value(out *row.Value, p *value, v *vector, i int) (e *row.Error
 		months, days, micros := v.span(p.load, i)
 		out.List = r.room(3)
 		out.List[0].Int, out.List[1].Int, out.List[2].Int = months, days, micros
+		err = row.CheckInterval(months, days, micros)
 	default:
 		out.Int, err = v.integer(p.load, i)
 		if err == nil {

@@ -160,8 +160,8 @@ func between(t *rapid.T, low, high int64) int64 {
 
 // anyInterval draws an INTERVAL within the type's range (BigQuery documentation, "Interval type").
 func anyInterval(t *rapid.T) row.Value {
-	return List(row.Value{Int: between(t, -120_000, 120_000)}, row.Value{Int: between(t, -3_660_000, 3_660_000)},
-		row.Value{Int: between(t, -316_224_000_000_000_000, 316_224_000_000_000_000)})
+	return List(row.Value{Int: between(t, -row.MaxIntervalMonths, row.MaxIntervalMonths)}, row.Value{Int: between(t, -row.MaxIntervalDays, row.MaxIntervalDays)},
+		row.Value{Int: between(t, -row.MaxIntervalMicros, row.MaxIntervalMicros)})
 }
 
 // anyDecimal draws a number of the column's digits.
