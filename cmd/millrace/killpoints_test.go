@@ -88,39 +88,56 @@ func TestKilledAtCalls(t *testing.T) {
 // TestKilledWhileTablesGrow is TestKilledAtCalls where every table exists and lacks a column: the command is killed between
 // reading a table and changing it, and between changing it and hearing so, too.
 func TestKilledWhileTablesGrow(t *testing.T) {
-	killtest.Test{
-		Config: localbq.Config{Project: "my-project", AutoCreateDataset: true},
-		Prepare: func(t testing.TB, bq *localbq.Instance) {
-			_, want := pointsInput()
-			narrow := &bqrest.TableSchema{Fields: []*bqrest.TableFieldSchema{{Name: "event", Type: "STRING"}, {Name: "id", Type: "STRING", Mode: "REQUIRED"}}}
-			for event := range want {
-				if err := bq.CreateTable("github."+event, narrow); err != nil {
-					t.Fatal(err)
-				}
+	for _, method := range []string{"default", "exactly-once"} {
+		t.Run(method, func(t *testing.T) {
+			killtest.Test{
+				Config:  localbq.Config{Project: "my-project", AutoCreateDataset: true},
+				Prepare: narrowTables,
+				Client: func(t testing.TB, bq *localbq.Instance, dir string) *exec.Cmd {
+					cmd := pointsCommand(t, dir, bq.REST(), bq.GRPC())
+					cmd.Args = append(cmd.Args, "--set", "sink.bigquery.schemaUpdate.allowNewFields=true", "--set", "sink.bigquery.method="+method)
+					return cmd
+				},
+				Check: func(t testing.TB, bq *localbq.Instance) {
+					everyPoint(t, bq)
+					wideTables(t, bq, method == "exactly-once")
+				},
+				Sample: *points, SampleSeed: pointsSeed(t),
+			}.Run(t)
+		})
+	}
+}
+
+// narrowTables makes the tables of the job without the last of its columns.
+func narrowTables(t testing.TB, bq *localbq.Instance) {
+	t.Helper()
+	_, want := pointsInput()
+	narrow := &bqrest.TableSchema{Fields: []*bqrest.TableFieldSchema{{Name: "event", Type: "STRING"}, {Name: "id", Type: "STRING", Mode: "REQUIRED"}}}
+	for event := range want {
+		if err := bq.CreateTable("github."+event, narrow); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// wideTables requires that column, with a value in every row, and every row once if it is to be there once.
+func wideTables(t testing.TB, bq *localbq.Instance, once bool) {
+	t.Helper()
+	_, want := pointsInput()
+	for event, ids := range want {
+		batches, err := bq.Batches("github." + event)
+		if err != nil || len(batches) == 0 {
+			t.Fatalf("%s: %v", event, err)
+		}
+		for _, b := range batches {
+			if at := b.Schema().FieldIndices("n"); len(at) != 1 || b.Column(at[0]).NullN() > 0 {
+				t.Errorf("%s has no value in the new column of some row: %v", event, b)
 			}
-		},
-		Client: func(t testing.TB, bq *localbq.Instance, dir string) *exec.Cmd {
-			cmd := pointsCommand(t, dir, bq.REST(), bq.GRPC())
-			cmd.Args = append(cmd.Args, "--set", "sink.bigquery.schemaUpdate.allowNewFields=true")
-			return cmd
-		},
-		Check: func(t testing.TB, bq *localbq.Instance) {
-			everyPoint(t, bq)
-			_, want := pointsInput()
-			for event := range want {
-				batches, err := bq.Batches("github." + event)
-				if err != nil || len(batches) == 0 {
-					t.Fatalf("%s: %v", event, err)
-				}
-				for _, b := range batches {
-					if at := b.Schema().FieldIndices("n"); len(at) != 1 || b.Column(at[0]).NullN() > 0 {
-						t.Errorf("%s has no value in the new column of some row: %v", event, b)
-					}
-				}
-			}
-		},
-		Sample: *points, SampleSeed: pointsSeed(t),
-	}.Run(t)
+		}
+		if got, err := bq.Audit().ExactlyOnce("my-project.github."+event, "id", ids); once && (err != nil || len(got.Twice) > 0) {
+			t.Errorf("%s: twice %v, %v", event, got.Twice, err)
+		}
+	}
 }
 
 // TestKilledServiceAtCalls kills the local service at the same points. The command goes on by itself when it is back.
