@@ -2,11 +2,18 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/millrace-dev/millrace/bigquery"
+	"github.com/millrace-dev/millrace/engine"
+	"github.com/millrace-dev/millrace/internal/telemetry"
+	"github.com/millrace-dev/millrace/job"
 )
 
 // badKeyFiles are key files that cannot be used, by what is wrong with them. Their paths and contents hold the word Sekret.
@@ -79,6 +86,49 @@ checkpoint: { every: 1ms }
 				noFileHas(t, dir, "Sekret")
 			})
 		}
+	}
+}
+
+// Nor is it found in what a run shows of itself while it lasts and afterwards: /api/job, metrics, lineage.
+func TestBadKeyFilesWhileWatched(t *testing.T) {
+	for what, key := range badKeyFiles(t) {
+		t.Run("SW-153 "+what, func(t *testing.T) {
+			dir := t.TempDir()
+			put(t, filepath.Join(dir, "in.ndjson"), `{"a":1}`)
+			put(t, filepath.Join(dir, "job.yaml"), `
+job: keys
+source: { files: { paths: [in.ndjson] } }
+sink: { bigquery: { table: p.d.t, schema: { infer: {} } } }
+lineage: { file: lineage.ndjson }
+`)
+			parsed, err := job.Load(filepath.Join(dir, "job.yaml"), []string{"sink.bigquery.connection.keyFile=" + yamlText(key)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			pipeline, err := parsed.Prepare(t.Context(), job.Surroundings{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			meters, err := telemetry.New()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer meters.Close(context.Background())
+			w := &watcher{handle: new(engine.Handle), meters: meters}
+			w.show(pipeline.Tables)
+			if _, err := pipeline.Run(t.Context(), job.RunOptions{Handle: w.handle, Meter: meters}); !errors.Is(err, bigquery.ErrCredentials) {
+				t.Fatalf("ended with %v", err)
+			}
+			routes := w.routes("")
+			shown := ask(routes, "GET", "/api/job").Body.String()
+			if !strings.Contains(shown, "key file given in the sink configuration") || strings.Contains(shown, "Sekret") {
+				t.Errorf("/api/job is %s", shown)
+			}
+			if metrics := ask(routes, "GET", "/metrics").Body.String(); strings.Contains(metrics, "Sekret") {
+				t.Errorf("metrics are %s", metrics)
+			}
+			noFileHas(t, dir, "Sekret")
+		})
 	}
 }
 
