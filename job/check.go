@@ -366,11 +366,14 @@ func (c checker) options(key string, b *BigQuery) {
 	if k := b.Connection; k.RESTEndpoint != "" && k.GRPCEndpoint == "" {
 		c.fault("sink.bigquery.connection", "has restEndpoint, and rows are written over grpcEndpoint: name it too")
 	}
+	c.setZero(key+"defaultStream", b.DefaultStream)
+	c.setZero(key+"bufferedStream", b.BufferedStream)
 	o := b.sinkOptions()
 	o.Connection = b.Connection.options()
 	if err := o.Validate(); err != nil && c.sound("sink.bigquery") {
 		for line := range strings.Lines(err.Error()) {
-			c.fault(strings.TrimSuffix(key, "."), "%s", strings.TrimSpace(line))
+			at, msg := sinkFault(line)
+			c.fault(at, "%s", msg)
 		}
 	}
 }

@@ -67,6 +67,8 @@ type BigQuery struct {
 	DefaultStream  DefaultStream
 	BufferedStream BufferedStream
 	Connection     Connection
+
+	PerDestinationMetrics bool // counters for each table too
 }
 
 // Schema says where the columns come from: exactly one of File, Table, Infer; and what becomes of fields without one.
@@ -126,20 +128,45 @@ type DeadLetter struct {
 	MaxFileBytes Bytes  // size from which on another file is begun; 0 is 1 GiB
 }
 
-// DefaultStream tunes the default write stream.
+// DefaultStream tunes the default write stream. Its fields are those of bigquery.DefaultStreamOptions.
 type DefaultStream struct {
-	MaxAppendBytes         Bytes
-	MaxBufferedBytes       Bytes
-	MaxInflightRequests    int
-	MaxInflightBytes       Bytes
+	MaxAppendBytes   Bytes
+	MaxBufferedBytes Bytes
+
+	RecoveryInitialBackoff time.Duration
+	RecoveryMaxBackoff     time.Duration
+	RecoveryMaxAttempts    int
+
+	RetryInitialDelay    Delay
+	RetryDelayMultiplier float64
+	RetryMaxDelay        Delay
+	RetryMaxAttempts     int
+	MaxRetryDuration     Delay
+
+	MaxInflightRequests     int
+	MaxInflightBytes        Bytes
+	MinConnectionsPerRegion int
+	MaxConnectionsPerRegion int
+
 	FlushInterval          time.Duration
 	DestinationIdleTimeout time.Duration
 }
 
-// BufferedStream tunes the streams of method exactly-once.
+// BufferedStream tunes the streams of method exactly-once. Its fields are those of bigquery.BufferedStreamOptions.
 type BufferedStream struct {
-	MaxAppendBytes         Bytes
-	MaxBufferedBytes       Bytes
+	MaxAppendBytes   Bytes
+	MaxBufferedBytes Bytes
+
+	RecoveryInitialBackoff time.Duration
+	RecoveryMaxBackoff     time.Duration
+	RecoveryMaxAttempts    int
+
+	RetryInitialDelay    Delay
+	RetryDelayMultiplier float64
+	RetryMaxDelay        Delay
+	RetryMaxAttempts     int
+	MaxRetryDuration     Delay
+
 	DestinationIdleTimeout time.Duration
 }
 

@@ -18,23 +18,13 @@ func (b *BigQuery) sinkOptions() bigquery.SinkOptions {
 				Labels:      b.Create.Labels,
 			},
 		},
-		SchemaUpdate: bigquery.SchemaUpdate(b.SchemaUpdate),
-		DefaultStream: bigquery.DefaultStreamOptions{
-			MaxAppendBytes:         int(b.DefaultStream.MaxAppendBytes),
-			MaxBufferedBytes:       int(b.DefaultStream.MaxBufferedBytes),
-			MaxInflightRequests:    b.DefaultStream.MaxInflightRequests,
-			MaxInflightBytes:       int(b.DefaultStream.MaxInflightBytes),
-			FlushInterval:          b.DefaultStream.FlushInterval,
-			DestinationIdleTimeout: b.DefaultStream.DestinationIdleTimeout,
-		},
+		SchemaUpdate:          bigquery.SchemaUpdate(b.SchemaUpdate),
+		DefaultStream:         knobs[bigquery.DefaultStreamOptions](b.DefaultStream),
+		PerDestinationMetrics: b.PerDestinationMetrics,
 	}
 	if b.ExactlyOnce() {
 		o.Method = bigquery.MethodExactlyOnce
-		o.BufferedStream = bigquery.BufferedStreamOptions{
-			MaxAppendBytes:         int(b.BufferedStream.MaxAppendBytes),
-			MaxBufferedBytes:       int(b.BufferedStream.MaxBufferedBytes),
-			DestinationIdleTimeout: b.BufferedStream.DestinationIdleTimeout,
-		}
+		o.BufferedStream = knobs[bigquery.BufferedStreamOptions](b.BufferedStream)
 		o.DefaultStream = bigquery.DefaultStreamOptions{}
 	}
 	if b.Create.Disposition == "never" {

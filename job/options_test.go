@@ -4,8 +4,12 @@ import (
 	"os"
 	"reflect"
 	"regexp"
+	"slices"
 	"testing"
 	"time"
+
+	"github.com/millrace-dev/millrace/bigquery"
+	"github.com/millrace-dev/millrace/bigquery/table"
 )
 
 // TestOptionsPage holds docs/reference/options.md to the structs, both ways.
@@ -50,4 +54,41 @@ func collectKeys(t reflect.Type, parent string, into map[string]bool) {
 			collectKeys(f, at, into)
 		}
 	}
+}
+
+// TestOneVocabulary: whatever the sink's options are in Go, the job file has under the same name, and nothing else.
+func TestOneVocabulary(t *testing.T) {
+	for name, c := range map[string]struct {
+		section, options any
+		onlyKeys, onlyGo []string
+	}{
+		"sink":            {BigQuery{}, bigquery.SinkOptions{}, []string{"Table", "Schema"}, nil},
+		"default stream":  {DefaultStream{}, bigquery.DefaultStreamOptions{}, nil, nil},
+		"buffered stream": {BufferedStream{}, bigquery.BufferedStreamOptions{}, nil, nil},
+		"schema update":   {SchemaUpdate{}, bigquery.SchemaUpdate{}, nil, nil},
+		"create":          {Create{}, table.CreateOptions{}, []string{"Disposition", "Datasets"}, []string{"ExpirationMs"}},
+		"connection":      {Connection{}, bigquery.Connection{}, nil, []string{"StorageEndpoint"}}, // nothing stages files yet
+	} {
+		t.Run(name, func(t *testing.T) {
+			keys, options := fieldNames(c.section), fieldNames(c.options)
+			for key := range keys {
+				if !options[key] && !slices.Contains(c.onlyKeys, key) {
+					t.Errorf("the job file has %s, which is no option", key)
+				}
+			}
+			for option := range options {
+				if !keys[option] && !slices.Contains(c.onlyGo, option) {
+					t.Errorf("the job file has no key for %s", option)
+				}
+			}
+		})
+	}
+}
+
+func fieldNames(v any) map[string]bool {
+	names := map[string]bool{}
+	for f := range reflect.TypeOf(v).Fields() {
+		names[f.Name] = true
+	}
+	return names
 }

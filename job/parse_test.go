@@ -113,8 +113,8 @@ func TestFaults(t *testing.T) {
 		"second document":         {"checkpoint:", "---\ncheckpoint:", "a second document begins here"},
 		"knobs of another method": {"method: default", "method: exactly-once\n    defaultStream: { maxAppendBytes: 1MB }", "job.yaml:7:20: sink.bigquery.defaultStream: is only for method default"},
 		"knobs of exactly-once":   {"method: default", "method: default\n    bufferedStream: { maxAppendBytes: 1MB }", "sink.bigquery.bufferedStream: is only for method exactly-once"},
-		"knob out of bounds":      {"method: default", "method: exactly-once\n    bufferedStream: { maxAppendBytes: 10MB }", "MaxAppendBytes must be at most 9437184"},
-		"option out of bounds":    {"method: default", "method: default\n    defaultStream: { maxAppendBytes: 10MB }", "MaxAppendBytes must be at most 9437184"},
+		"knob out of bounds":      {"method: default", "method: exactly-once\n    bufferedStream: { maxAppendBytes: 10MB }", ".maxAppendBytes: must be at most 9437184"},
+		"option out of bounds":    {"method: default", "method: default\n    defaultStream: { maxAppendBytes: 10MB }", ".maxAppendBytes: must be at most 9437184"},
 		"size":                    {"method: default", "method: default\n    defaultStream: { maxAppendBytes: big }", `"big" is not a size`},
 		"key and emulator":        {"method: default", "method: default\n    connection: { keyFile: k.json, grpcEndpoint: \"localhost:1\" }", "sink.bigquery"},
 	} {

@@ -137,7 +137,7 @@ func TestKeyFileWithEmulator(t *testing.T) {
 	t.Run("SW-153", func(t *testing.T) {
 		var stderr bytes.Buffer
 		code := run(t.Context(), []string{"write", "p.d.t", "-", "--key-file", "Sekret", "--grpc-endpoint", "localhost:1"}, strings.NewReader(""), &stderr, &stderr)
-		if code != exitUsage || !strings.Contains(stderr.String(), "KeyFile cannot be combined") || strings.Contains(stderr.String(), "Sekret") {
+		if code != exitUsage || !strings.Contains(stderr.String(), "--key-file: cannot be combined with an emulator endpoint") || strings.Contains(stderr.String(), "Sekret") {
 			t.Errorf("ended with %d and said %s", code, &stderr)
 		}
 	})
