@@ -16,6 +16,7 @@ func TestBatchesStored(t *testing.T) {
 	l := stored.Start(t)
 	rowtest.Sparingly(t, func(r *rapid.T) {
 		schema := rowtest.Schemas(rowtest.Types(), 5).Draw(r, "schema")
+		rowtest.Flexible(r, schema)
 		arrowrow.Plain(schema.Fields)
 		want := rapid.SliceOfN(rowtest.Rows(schema), 1, 4).Draw(r, "rows")
 		for _, values := range want {

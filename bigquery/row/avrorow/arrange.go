@@ -18,7 +18,7 @@ func arrange(s *avro.Schema, derived, columns []table.Field, ignoreUnknown bool)
 	}
 	for i := range s.Fields {
 		f := &s.Fields[i]
-		k := columnIndex(columns, f.Name)
+		k := columnIndex(columns, derived[i].Name)
 		if k < 0 {
 			if ignoreUnknown {
 				continue

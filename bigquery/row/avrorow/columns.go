@@ -80,7 +80,11 @@ func (d *deriver) record(s *avro.Schema, path string) []table.Field {
 			break
 		}
 		f := &s.Fields[i]
-		fields = append(fields, d.field(f.Name, f.Type, table.Join(path, f.Name)))
+		name := f.Name
+		if d.options.RecognizeSQLTypes && f.DisplayName != "" {
+			name = f.DisplayName
+		}
+		fields = append(fields, d.field(name, f.Type, table.Join(path, name)))
 	}
 	return fields
 }

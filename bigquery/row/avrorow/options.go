@@ -13,8 +13,9 @@ type Options struct {
 	JSONPaths, GeographyPaths []string
 
 	// RecognizeSQLTypes reads BigQuery's own annotations: of strings the sqlType JSON and GEOGRAPHY, and the logical type datetime;
-	// decimal(38, 9) is NUMERIC and decimal(77, 38) BIGNUMERIC. So the schema of a read session makes the table that was read, but for
-	// RANGE and INTERVAL, which stay the records they are written as.
+	// decimal(38, 9) is NUMERIC and decimal(77, 38) BIGNUMERIC; and the displayName of fields, which is the column's name where Avro
+	// cannot hold it. So the schema of a read session makes the table that was read, but for RANGE and INTERVAL, which stay the records
+	// they are written as.
 	RecognizeSQLTypes bool
 
 	// Table is the schema of the table, where it is given and not derived: fields fill the columns of their names, ignoring case,

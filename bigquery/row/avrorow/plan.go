@@ -51,7 +51,8 @@ type plan struct {
 // step reads one value.
 type step struct {
 	op       op
-	name     string
+	name     string // of the column
+	field    string // the writer's; "" for what is no field
 	tag      string // goes before each value; empty within a packed list
 	required bool
 	narrow   bool // an int: 32 bits
@@ -96,6 +97,7 @@ func record(w, r *avro.Schema, fields []table.Field) (*plan, *row.Error) {
 			if e != nil {
 				return nil, e.Within(rf.Name)
 			}
+			s.field = w.Fields[k].Name
 			p.steps[k] = s
 			continue
 		}

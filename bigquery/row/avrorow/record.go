@@ -26,6 +26,9 @@ func appendFields(buf []byte, m map[string]any, p *plan) ([]byte, *row.Error) {
 	for k := range p.steps {
 		s := &p.steps[k]
 		v, ok := m[s.name]
+		if !ok && s.field != s.name {
+			v, ok = m[s.field]
+		}
 		if ok {
 			found++
 		}
@@ -43,7 +46,7 @@ func appendFields(buf []byte, m map[string]any, p *plan) ([]byte, *row.Error) {
 // unknown names the first key, in the order of keys, that is no field.
 func unknown(m map[string]any, p *plan) *row.Error {
 	for _, name := range slices.Sorted(maps.Keys(m)) {
-		if !slices.ContainsFunc(p.steps, func(s step) bool { return s.name == name }) {
+		if !slices.ContainsFunc(p.steps, func(s step) bool { return s.name == name || s.field == name }) {
 			return row.At(errNoColumn, name, -1)
 		}
 	}

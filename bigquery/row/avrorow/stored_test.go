@@ -2,6 +2,7 @@ package avrorow
 
 import (
 	"bytes"
+	"context"
 	"os"
 	"path/filepath"
 	"slices"
@@ -30,7 +31,25 @@ func TestDatumsStored(t *testing.T) {
 		if _, err := stored.Check(t.Context(), l, a.fromRecord, a.want, a.converted...); err != nil {
 			r.Fatalf("%s: maps: %v", a.schema, err)
 		}
+		messages, err := NewMessages(a.schema, framed, one42(a.schema), Options{})
+		if err != nil {
+			r.Fatal(err)
+		}
+		holds(r, messages, a.want, a.datums)
 	})
+}
+
+// framed is the message of a datum, under the id 42.
+func framed(datum []byte) []byte { return append([]byte{0, 0, 0, 0, 42}, datum...) }
+
+// one42 is a registry of one schema.
+type one42 string
+
+func (s one42) Schema(_ context.Context, id uint32) (Registered, error) {
+	if id != 42 {
+		return Registered{}, ErrNoSchema
+	}
+	return Registered{Text: string(s)}, nil
 }
 
 // readFile reads a container file as a job does.
@@ -117,6 +136,7 @@ func TestSessionsRead(t *testing.T) {
 	maps := NewDeserializer(itself[map[string]any])
 	rowtest.Sparingly(t, func(r *rapid.T) {
 		schema := rowtest.Schemas(rowtest.Types(), 5).Draw(r, "schema")
+		rowtest.Flexible(r, schema)
 		want := rapid.SliceOfN(rowtest.Rows(schema), 1, 4).Draw(r, "rows")
 		dst := l.NewTable()
 		if err := stored.Write(t.Context(), l, dst, rowtest.OfValues(schema), want...); err != nil {
@@ -138,7 +158,7 @@ func TestSessionsRead(t *testing.T) {
 		holds(r, fromMaps, want, avro)
 		if arrow, err := stored.ReadArrow(t.Context(), l, dst, maps); err == nil {
 			holds(r, fromMaps, want, arrow)
-		} else if !hasInterval(schema.Fields) { // Arrow does not count all their nanoseconds
+		} else if !has(schema.Fields, table.Interval) { // Arrow does not count all their nanoseconds
 			r.Fatal(err)
 		}
 		fromDatums, err := New(session.AvroSchema(), itself[[]byte], o)
@@ -153,11 +173,23 @@ func TestSessionsRead(t *testing.T) {
 			datums = append(datums, cut(r, session.AvroSchema(), block.Data)...)
 		}
 		holds(r, fromDatums, want, datums)
+		if has(schema.Fields, table.Range, table.Interval) {
+			return
+		}
+		intoTable, err := NewWritten("", written.parts, Options{Table: schema, RecognizeSQLTypes: true})
+		if err != nil {
+			r.Fatal(err)
+		}
+		var records []written
+		for _, d := range datums {
+			records = append(records, written{session.AvroSchema(), d})
+		}
+		holds(r, intoTable, want, records)
 	})
 }
 
-func hasInterval(fields []table.Field) bool {
-	return slices.ContainsFunc(fields, func(f table.Field) bool { return f.Type == table.Interval || hasInterval(f.Fields) })
+func has(fields []table.Field, types ...table.Type) bool {
+	return slices.ContainsFunc(fields, func(f table.Field) bool { return slices.Contains(types, f.Type) || has(f.Fields, types...) })
 }
 
 // cut cuts a block into its datums, by another library.

@@ -24,6 +24,7 @@ import (
 func drawSchema(t *rapid.T) *table.Schema {
 	types := slices.DeleteFunc(rowtest.Types(), func(t table.Type) bool { return t == table.Struct })
 	s := rowtest.Schemas(types, 0).Draw(t, "schema")
+	rowtest.Flexible(t, s)
 	for i := range s.Fields {
 		if s.Fields[i].Mode == table.Repeated {
 			s.Fields[i].Mode = table.Nullable

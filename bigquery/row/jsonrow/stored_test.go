@@ -231,6 +231,7 @@ func TestDocumentsStored(t *testing.T) {
 	rowtest.Sparingly(t, func(r *rapid.T) {
 		o := Options{JSONColumns: rapid.SampledFrom([]JSONColumns{TextOrValue, Values}).Draw(r, "json")}
 		schema := rowtest.Schemas(rowtest.Types(), 5).Draw(r, "schema")
+		rowtest.Flexible(r, schema)
 		rows, err := New(itself, Fixed(schema), o)
 		if err != nil {
 			r.Fatal(err)
@@ -297,6 +298,7 @@ func TestDamagedDocuments(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		o := Options{JSONColumns: rapid.SampledFrom([]JSONColumns{TextOrValue, Values}).Draw(r, "json"), IgnoreUnknownFields: rapid.Bool().Draw(r, "ignore")}
 		schema := rowtest.Schemas(rowtest.Types(), 5).Draw(r, "schema")
+		rowtest.Flexible(r, schema)
 		s, err := New(itself, Fixed(schema), o)
 		if err != nil {
 			r.Fatal(err)

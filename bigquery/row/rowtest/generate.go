@@ -60,6 +60,22 @@ func anyType(t *rapid.T, types []table.Type, depth int) table.Type {
 	return rapid.SampledFrom(scalars).Draw(t, "type")
 }
 
+// Flexible renames columns of a schema, in every third draw, to names that are no identifiers: such names need more of every format.
+func Flexible(t *rapid.T, s *table.Schema) {
+	if rapid.IntRange(0, 2).Draw(t, "flexible") == 2 {
+		rename(t, s.Fields)
+	}
+}
+
+func rename(t *rapid.T, fields []table.Field) {
+	for i := range fields {
+		if rapid.Bool().Draw(t, "rename") {
+			fields[i].Name = rapid.SampledFrom([]string{"größe", "1st", "a b", "日本", "x-y", "%", "'q'", "Ω&="}).Draw(t, "name") + strconv.Itoa(i)
+		}
+		rename(t, fields[i].Fields)
+	}
+}
+
 // Rows draws the values of a row, often from the ends of their range.
 func Rows(s *table.Schema) *rapid.Generator[[]row.Value] {
 	return rapid.Custom(func(t *rapid.T) []row.Value { return anyValues(t, s.Fields) })

@@ -53,6 +53,7 @@ func drawStruct(t *rapid.T, o Options) (reflect.Type, *table.Schema) {
 	}
 	slices.Sort(types)
 	s := rowtest.Schemas(types, 5).Draw(t, "schema")
+	rowtest.Flexible(t, s)
 	return structOf(t, s.Fields, o), s
 }
 
@@ -455,6 +456,7 @@ func TestColumnsStored(t *testing.T) {
 	types := slices.DeleteFunc(rowtest.Types(), func(t table.Type) bool { return t == table.Interval || t == table.Range })
 	rowtest.Sparingly(t, func(r *rapid.T) {
 		schema := rowtest.Schemas(types, 5).Draw(r, "schema")
+		rowtest.Flexible(r, schema)
 		withoutParameters(schema.Fields)
 		s, err := columnsFor(schema.Fields).Serializer()
 		if err != nil {

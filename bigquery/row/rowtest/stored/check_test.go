@@ -21,6 +21,7 @@ func TestRows(t *testing.T) {
 	l := stored.Start(t)
 	rowtest.Sparingly(t, func(r *rapid.T) {
 		s := rowtest.Schemas(rowtest.Types(), 5).Draw(r, "schema")
+		rowtest.Flexible(r, s)
 		rows := rapid.SliceOfN(rowtest.Rows(s), 1, 4).Draw(r, "rows")
 		if _, err := stored.Check(t.Context(), l, rowtest.OfValues(s), rows, rows...); err != nil {
 			r.Fatal(err)
