@@ -13,10 +13,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/millrace-dev/millrace/bigquery/internal/tableadmin"
 	"github.com/millrace-dev/millrace/bigquery/row/jsonrow"
 	"github.com/millrace-dev/millrace/bigquery/table"
 	"github.com/millrace-dev/millrace/engine"
 	"github.com/millrace-dev/millrace/files"
+	"github.com/millrace-dev/millrace/internal/retry"
 	"github.com/millrace-dev/millrace/localbq"
 	"github.com/millrace-dev/millrace/stream"
 )
@@ -49,6 +51,7 @@ type storm struct {
 	*rand.Rand
 	bq     *localbq.Instance
 	faults []localbq.Fault
+	drifts bool // tables lack a column at first, and lose it now and then
 
 	records int
 	rows    map[string][]int // ids of good rows by table
@@ -64,6 +67,9 @@ func newStorm(t *testing.T, seed uint64) *storm {
 		profile.Windows.CreateDefaultAppend.Min = 10 * time.Millisecond
 		profile.Windows.CreateDefaultAppend.Max = 80 * time.Millisecond
 	}
+	if s.once(2) { // new columns take a while to be known
+		profile.Windows.AddNewConnection.Max, profile.Windows.AddOpenConnection.Max = s.milliseconds(20), s.milliseconds(40)
+	}
 	bq, err := localbq.Start(t.Context(), localbq.Config{
 		Project: "p", Seed: seed, Profile: profile, AutoCreateDataset: s.once(2),
 	})
@@ -72,6 +78,9 @@ func newStorm(t *testing.T, seed uint64) *storm {
 	}
 	t.Cleanup(func() { bq.Close() })
 	s.bq = bq
+	if s.drifts = s.once(2); s.drifts {
+		s.makeNarrowTables()
+	}
 	for range s.IntN(6) {
 		s.faults = append(s.faults, s.fault())
 	}
@@ -90,6 +99,19 @@ func (s *storm) milliseconds(n int) time.Duration {
 }
 
 func pick[T any](s *storm, from ...T) T { return from[s.IntN(len(from))] }
+
+// makeNarrowTables makes some of the tables, without their last column.
+func (s *storm) makeNarrowTables() {
+	if err := s.bq.CreateDataset("d"); err != nil {
+		s.Fatal(err)
+	}
+	narrow := &table.Schema{Fields: stormSchema.Fields[:len(stormSchema.Fields)-1]}
+	for i := range 1 + s.IntN(4) {
+		if err := s.bq.CreateTable(fmt.Sprint("d.t", i), tableadmin.ToREST(narrow)); err != nil {
+			s.Fatal(err)
+		}
+	}
+}
 
 // write makes the input: records of a few tables, some of them no rows.
 func (s *storm) write() {
@@ -131,6 +153,10 @@ func (s *storm) fault() localbq.Fault {
 
 func (s *storm) appendFault(f *localbq.Fault) {
 	f.Match.Service, f.Match.Method = "write", "AppendRows"
+	if s.drifts && s.once(3) {
+		f.Action.State = []localbq.FaultState{{Do: "dropColumn", Column: stormSchema.Fields[len(stormSchema.Fields)-1].Name}}
+		return
+	}
 	switch s.IntN(6) {
 	case 0, 1, 2:
 		f.Phase = pick(s, localbq.PhaseReceive, localbq.PhaseReceive, localbq.PhaseApplied)
@@ -168,8 +194,12 @@ func (s *storm) status() *localbq.FaultStatus {
 
 func (s *storm) restFault(f *localbq.Fault) {
 	f.Match.Service = "rest"
-	f.Match.Method = pick(s, "tables.insert", "tables.get", "datasets.get", "datasets.insert")
+	f.Match.Method = pick(s, "tables.insert", "tables.get", "datasets.get", "datasets.insert", "tables.patch")
 	f.Phase = pick(s, localbq.PhaseReceive, localbq.PhaseApplied)
+	if s.drifts && s.once(3) {
+		f.Match.Method, f.Action.State = "tables.patch", []localbq.FaultState{{Do: "touchTable"}}
+		return
+	}
 	switch s.IntN(3) {
 	case 0:
 		f.Action.HTTP = &localbq.FaultHTTP{
@@ -198,6 +228,7 @@ func (s *storm) sinkOptions() SinkOptions {
 		},
 	}
 	o.Create.Datasets = !s.once(3)
+	o.SchemaUpdate.AllowNewFields = s.drifts && !s.once(5)
 	if s.once(3) {
 		o.DefaultStream.FlushInterval = s.milliseconds(20)
 	}
@@ -239,6 +270,8 @@ func (s *storm) run() {
 	if err != nil {
 		s.Fatal(err)
 	}
+	sink.config.write.SchemaWait = retry.Schedule{Initial: time.Millisecond, Max: 10 * time.Millisecond, Attempts: 1 + s.IntN(20)}
+	sink.config.write.Pacer = retry.Pacer{Rand: func() float64 { return 0.01 }} // a race for a table is run again after 5 ms
 	ctx, cancel := context.WithTimeout(s.Context(), 2*time.Minute)
 	defer cancel()
 	job := engine.Job[files.Record, files.Record]{Name: "storm", Source: source, Sink: sink, Failures: &s.failed}

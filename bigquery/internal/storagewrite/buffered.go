@@ -454,6 +454,9 @@ func (w toBuffered) step(ctx context.Context, t *Target, r *recovery, handed *bo
 		delay := w.cfg.Pacer.Delay(r.schedule, r.attempt)
 		w.cfg.Log.InfoContext(ctx, opAppend+" failed: trying again", append(w.about(t, r.verdict), "offset", r.offset,
 			"attempt", r.attempt, "of", r.schedule.Attempts, "backoff", delay)...)
+		if r.verdict.kind == KindSchemaMismatch && r.attempt == 1 {
+			w.standing(ctx, t, r.schedule)
+		}
 		if err := w.cfg.Pacer.Pause(ctx, delay, "append to "+t.name+" again"); err != nil {
 			return err
 		}

@@ -51,6 +51,19 @@ func TestRepairsAreLogged(t *testing.T) {
 			t.Errorf("the log has a row: %s", log)
 		}
 	})
+	t.Run("new columns", func(t *testing.T) {
+		b, log := logBench(t, answering("MM", "MM", "MM", "ok"))
+		b.w.cfg.Update.AllowNewFields, b.w.tables.update.AllowNewFields = true, true
+		b.write("Sekret")
+		b.flush()
+		lines := logged(t, log.String(), "the write service does not know the table's new columns yet: its rows wait, and the lane with them")
+		if len(lines) != 1 || lines[0]["level"] != "WARN" || lines[0]["destination"] != "p.d.t" {
+			t.Errorf("logged %s", log)
+		}
+		if lines := logged(t, log.String(), "table compared with the schema of rows"); len(lines) != 1 || lines[0]["outcome"] != "updated" {
+			t.Errorf("logged %s", log)
+		}
+	})
 	t.Run("a table", func(t *testing.T) {
 		b, log := logBench(t, &far{appends: map[string][]string{"": {"PERMISSION_DENIED", "ok"}}})
 		b.write("Sekret")

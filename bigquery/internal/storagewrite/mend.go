@@ -5,11 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"google.golang.org/grpc/codes"
 
 	"github.com/millrace-dev/millrace/bigquery/internal/tableadmin"
 	"github.com/millrace-dev/millrace/internal/gcp"
+	"github.com/millrace-dev/millrace/internal/retry"
 	"github.com/millrace-dev/millrace/stream"
 )
 
@@ -246,11 +248,21 @@ func (w *Writer) pause(ctx context.Context, t *Target, r *repair) error {
 	delay := w.cfg.Pacer.Delay(r.schedule, r.attempt)
 	w.cfg.Log.InfoContext(ctx, r.op+" failed: trying again", append(w.about(t, r.verdict), "attempt", r.attempt,
 		"of", r.schedule.Attempts, "backoff", delay)...)
+	if r.verdict.kind == KindSchemaMismatch && !r.told {
+		r.told = true
+		w.standing(ctx, t, r.schedule)
+	}
 	if err := w.cfg.Pacer.Pause(ctx, delay, "append to "+t.name+" again"); err != nil {
 		return err
 	}
 	r.waited()
 	return nil
+}
+
+// standing tells that the lane stands still for new columns: whoever watches would look for what is broken.
+func (w *Writer) standing(ctx context.Context, t *Target, s retry.Schedule) {
+	w.cfg.Log.WarnContext(ctx, "the write service does not know the table's new columns yet: its rows wait, and the lane with them",
+		"destination", t.name, "every", s.Initial, "at most", s.Initial*time.Duration(s.Attempts-1))
 }
 
 // terminal is the error of a repair that failed.

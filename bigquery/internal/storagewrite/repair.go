@@ -45,6 +45,7 @@ type repair struct {
 	tableCreated  bool     // or attempted: a repair creates at most once
 	schemaUpdated bool     // or found to be right: a repair reconciles at most once
 	unchanged     error    // why the table could not be changed
+	told          bool     // the driver's: that rows wait for the table's new columns
 	attempt       int      // the round, from 1; 0 before the first
 
 	routing  *batch   // with stepRoute
