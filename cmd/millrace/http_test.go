@@ -410,13 +410,36 @@ func TestWatchingAJob(t *testing.T) {
 		t.Errorf("ended with %d", code)
 	}
 	l.input.Close()
-	for line := range strings.Lines(l.stderr.String()) {
-		if !json.Valid([]byte(line)) {
-			t.Errorf("a line of the log is no JSON: %s", line)
-		}
-	}
+	checkLog(t, l.stderr.String())
 	if strings.Contains(l.stderr.String()+l.stdout.String(), "s3cret") {
 		t.Errorf("the token is told: %s%s", l.stderr.String(), l.stdout.String())
+	}
+}
+
+// checkLog holds a log in JSON to the reference page: every line is an object, with attributes of the page.
+func checkLog(t *testing.T, log string) {
+	t.Helper()
+	known := map[string]bool{"msg": true, "reason": true}
+	for _, row := range regexp.MustCompile("(?m)^\\| (`[a-z_]+`(?:, `[a-z_]+`)*) \\|").FindAllStringSubmatch(page(t, "logs.md"), -1) {
+		for name := range strings.SplitSeq(row[1], ", ") {
+			known[strings.Trim(name, "`")] = true
+		}
+	}
+	lines := 0
+	for line := range strings.Lines(log) {
+		var attributes map[string]any
+		if err := json.Unmarshal([]byte(line), &attributes); err != nil {
+			t.Errorf("a line of the log is no JSON: %s", line)
+		}
+		for name := range attributes {
+			if !known[name] {
+				t.Errorf("%s is not on the page: %s", name, line)
+			}
+		}
+		lines++
+	}
+	if lines < 5 {
+		t.Errorf("%d lines: %s", lines, log)
 	}
 }
 
@@ -449,6 +472,16 @@ func checkMetrics(t *testing.T, l *liveJob) {
 	for name := range want {
 		if _, ok := got[name]; !ok && strings.HasPrefix(name, "millrace_engine_") {
 			t.Errorf("%s is not served", name)
+		}
+	}
+	for _, m := range regexp.MustCompile(`(?m)^(millrace_[a-z]+_)\w*\{([^}]*)\}`).FindAllStringSubmatch(text, -1) {
+		var labels []string
+		for _, l := range regexp.MustCompile(`(\w+)="`).FindAllStringSubmatch(m[2], -1) {
+			labels = append(labels, l[1])
+		}
+		want := map[string]string{"millrace_engine_": "job", "millrace_bigquery_": "job lane write_method"}[m[1]]
+		if got := strings.Join(labels, " "); want != "" && got != want && got != "code "+want {
+			t.Errorf("%s has the labels %s, want %s", m[0], got, want)
 		}
 	}
 	for _, series := range []string{

@@ -68,6 +68,7 @@ checkpoint: { every: 1ms }
 					{"sink.bigquery.connection.keyFile: ", []string{"run", dir + "/job.yaml", "--set", "sink.bigquery.connection.keyFile=" + yamlText(key)}},
 					{"sink.bigquery.connection.keyFile: ", []string{"run", dir + "/job.yaml", "--set", keyed,
 						"--set", "sink.bigquery.schema.infer=", "--set", "sink.bigquery.schema.table=true"}},
+					{"sink.bigquery.connection.keyFile: ", []string{"run", dir + "/job.yaml", "--set", keyed, "--set", "sink.bigquery.method=exactly-once"}},
 					{"--key-file: ", []string{"write", "p.d.t", dir + "/in.ndjson", "--key-file", key, "--checkpoint-dir", "file://" + dir + "/cp"}},
 					{"--key-file: ", []string{"read", "p.d.t", "--key-file", key}},
 					{"--key-file: ", []string{"query", "SELECT 1", "--project", "p", "--key-file", key}},

@@ -39,7 +39,7 @@ func TestRepairsAreLogged(t *testing.T) {
 			t.Fatalf("%d lines, want one for the failure and one for each round that failed: %s", len(lines), log)
 		}
 		for i, line := range lines {
-			if line["level"] != "INFO" || line["destination"] != "p.d.t" || line["stream"] != path || line["code"] != "UNAVAILABLE" ||
+			if line["level"] != "INFO" || line["lane"] != float64(0) || line["destination"] != "p.d.t" || line["stream"] != path || line["code"] != "UNAVAILABLE" ||
 				line["cause"] == "" || line["kind"] != "transient" || line["of"] != float64(3) {
 				t.Errorf("line %d is %v", i, line)
 			}

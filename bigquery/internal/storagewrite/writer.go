@@ -85,6 +85,7 @@ func New(ctx context.Context, cfg Config) (*Writer, error) {
 }
 
 func newWriter(ctx context.Context, cfg Config, connect func() remote) (*Writer, error) {
+	cfg.Log = cfg.Log.With("lane", cfg.Lane) // what connect makes may be shared with other lanes, and does not say so
 	f, err := newFailures(ctx, &cfg)
 	if err != nil {
 		return nil, err
