@@ -4,11 +4,9 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
-	"math/rand/v2"
 	"os/exec"
-	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/millrace-dev/millrace/localbq"
 )
@@ -29,66 +27,44 @@ type Test struct {
 	// Sample is how many points are tried, drawn with SampleSeed from all; 0 tries every one.
 	Sample     int
 	SampleSeed uint64
-}
 
-// Point is a place to kill at: the nth call of a method, counted from 1, in one of its phases.
-type Point struct {
-	Method string
-	Nth    int
-	Phase  string
+	// Deaths is how often a client is killed before one is left in peace; 0 is once. After the first, deaths are at calls drawn
+	// with SampleSeed, whatever their method, most of them early: what comes first after a start is what goes on with the work
+	// of the one before.
+	Deaths int
 }
-
-func (p Point) String() string { return fmt.Sprintf("%s:%d:%s", p.Method, p.Nth, p.Phase) }
 
 // Run goes through all points. A client that does things in another order each time may end without having come to a
 // point: its work is judged all the same, and Run fails when the first call of a method was not reached.
 func (k Test) Run(t *testing.T) {
 	t.Helper()
-	run(t, k.points(t), k.kill)
+	k.script().run(t)
 }
 
-// run has each point killed in a subtest. kill reports whether it was reached.
-func run(t *testing.T, points []Point, kill func(*testing.T, Point) bool) {
+// RunAtInstants kills clients n times, each at an instant: a time after a call, both drawn with SampleSeed.
+func (k Test) RunAtInstants(t *testing.T, n int) {
 	t.Helper()
-	var reached, missed atomic.Int64
-	t.Run("at", func(t *testing.T) { // ends when its parallel subtests have
-		for _, p := range points {
-			t.Run(p.String(), func(t *testing.T) {
-				t.Parallel()
-				switch {
-				case kill(t, p):
-					reached.Add(1)
-				case p.Nth == 1:
-					t.Errorf("the client ended without a first call of %s", p.Method)
-				default:
-					missed.Add(1)
-				}
-			})
-		}
-	})
-	t.Logf("killed at %d points; the client did not come to %d others", reached.Load(), missed.Load())
+	k.script().runAtInstants(t, n)
 }
 
-// points runs the client undisturbed and makes points of its calls.
-func (k Test) points(t *testing.T) []Point {
+func (k Test) script() *script {
+	return &script{
+		methods: k.Methods, sample: k.Sample, seed: k.SampleSeed, deaths: max(1, k.Deaths),
+		set: func(t testing.TB) stage { return k.stage(t) },
+	}
+}
+
+// within is a service in this process and what belongs to it: of its clients, that dies which is there.
+type within struct {
+	*Test
+	t   testing.TB
+	bq  *localbq.Instance
+	dir string
+}
+
+func (k Test) stage(t testing.TB) *within {
 	t.Helper()
-	bq := k.start(t)
-	k.finish(t, bq, t.TempDir())
-	k.Check(t, bq)
-	if t.Failed() {
-		t.FailNow()
-	}
-	return sample(pointsIn(t, bq, k.Methods), k.Sample, k.SampleSeed)
-}
-
-// sample draws n points; 0 is all.
-func sample(points []Point, n int, seed uint64) []Point {
-	if n <= 0 || n >= len(points) {
-		return points
-	}
-	random := rand.New(rand.NewPCG(seed, 0))
-	random.Shuffle(len(points), func(i, j int) { points[i], points[j] = points[j], points[i] })
-	return points[:n]
+	return &within{Test: &k, t: t, bq: k.start(t), dir: t.TempDir()}
 }
 
 func (k Test) start(t testing.TB) *localbq.Instance {
@@ -108,46 +84,44 @@ func (k Test) start(t testing.TB) *localbq.Instance {
 	return bq
 }
 
-// kill reports whether the client came to the point, where it was killed.
-func (k Test) kill(t *testing.T, p Point) bool {
-	t.Helper()
-	bq := k.start(t)
-	if err := bq.Faults().Add(p.barrier()); err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	reached := k.killAtBarrier(t, bq, dir)
-	if reached {
-		k.finish(t, bq, dir)
-	}
-	k.Check(t, bq)
-	return reached
+func (w *within) launch() *process {
+	w.t.Helper()
+	return launch(w.t, w.Client(w.t, w.bq, w.dir))
 }
 
-// killAtBarrier runs the client until the service holds one of its calls, or it ends.
-func (k Test) killAtBarrier(t *testing.T, bq *localbq.Instance, dir string) bool {
-	t.Helper()
-	c := launch(t, k.Client(t, bq, dir))
-	held, err := bq.Faults().NextBarrier(c.running)
+func (w *within) arm(rule localbq.Fault) {
+	w.t.Helper()
+	if err := w.bq.Faults().Add(rule); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *within) await(c *process) held {
+	b, err := w.bq.Faults().NextBarrier(c.running)
 	if err != nil { // it ended
-		c.mustSucceed(t)
-		return false
+		return nil
 	}
-	if err := c.cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	<-c.running.Done()
-	held.Cut()
-	return true
+	return b
 }
 
-// finish runs the client to its end.
-func (k Test) finish(t testing.TB, bq *localbq.Instance, dir string) {
-	t.Helper()
-	c := launch(t, k.Client(t, bq, dir))
-	<-c.running.Done()
-	c.mustSucceed(t)
+// kill kills the client. The call at which it dies is cut off with it.
+func (w *within) kill(c *process, at held) {
+	w.t.Helper()
+	c.kill(w.t)
+	if at != nil {
+		at.Cut()
+	}
 }
+
+func (w *within) over() *localbq.Instance { return w.bq }
+
+func (w *within) check(bq *localbq.Instance) {
+	w.t.Helper()
+	w.Check(w.t, bq)
+}
+
+// forgives: the service was there all the time.
+func (w *within) forgives() bool { return false }
 
 // process is one that was started. running ends when it does.
 type process struct {
@@ -181,6 +155,36 @@ func launch(t testing.TB, cmd *exec.Cmd) *process {
 		}
 	})
 	return c
+}
+
+// kill kills the process, unless it has ended, and waits for its end.
+func (c *process) kill(t testing.TB) {
+	t.Helper()
+	if err := c.cmd.Process.Kill(); err != nil && c.running.Err() == nil {
+		t.Fatal(err)
+	}
+	<-c.running.Done()
+}
+
+// livesFor waits so long, and reports whether the process is still there.
+func (c *process) livesFor(d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-c.running.Done():
+		return false
+	}
+}
+
+// killed reports whether the process has been ended by a signal.
+func (c *process) killed() bool {
+	if c.running.Err() == nil {
+		return false
+	}
+	exit, ok := errors.AsType[*exec.ExitError](c.err)
+	return ok && !exit.Exited()
 }
 
 func (c *process) mustSucceed(t testing.TB) {

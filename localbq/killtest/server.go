@@ -10,15 +10,15 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"slices"
 	"testing"
 	"time"
 
 	"github.com/millrace-dev/millrace/localbq"
 )
 
-// ServerTest kills the service instead, at every step of every call, and starts it again over the folder it kept its data in.
-// The client lives on, and is started again only if it does not get over the loss. Server, Client and Check are required.
+// ServerTest kills the service, at every step of every call, and starts it again over the folder it kept its data in. The
+// client lives on, and is started again only if it does not get over the loss; or it is killed too. Server, Client and Check
+// are required.
 type ServerTest struct {
 	// Prepare makes what the client expects to find. The service that it is given is closed before Server starts.
 	Prepare func(t testing.TB, bq *localbq.Instance)
@@ -29,16 +29,33 @@ type ServerTest struct {
 	// Check judges what the folder holds once the client has ended well. Fails the point's test through t.
 	Check func(t testing.TB, bq *localbq.Instance)
 
-	// Methods, Sample and SampleSeed are as in Test.
+	// Both has the client killed with the service.
+	Both bool
+
+	// Methods, Sample, SampleSeed and Deaths are as in Test.
 	Methods    []string
 	Sample     int
 	SampleSeed uint64
+	Deaths     int
 }
 
 // Run goes through all points, as Test.Run does.
 func (k ServerTest) Run(t *testing.T) {
 	t.Helper()
-	run(t, k.points(t), k.kill)
+	k.script().run(t)
+}
+
+// RunAtInstants kills n times, as Test.RunAtInstants does.
+func (k ServerTest) RunAtInstants(t *testing.T, n int) {
+	t.Helper()
+	k.script().runAtInstants(t, n)
+}
+
+func (k ServerTest) script() *script {
+	return &script{
+		methods: k.Methods, sample: k.Sample, seed: k.SampleSeed, deaths: max(1, k.Deaths),
+		set: func(t testing.TB) stage { return k.site(t) },
+	}
 }
 
 // site is a service in a process and what belongs to it.
@@ -126,8 +143,8 @@ func (s *site) ask(method, what string, body any) ([]byte, error) {
 	return answer, nil
 }
 
-// stop ends the service in an orderly way and opens what it left.
-func (s *site) stop() *localbq.Instance {
+// over ends the service in an orderly way and opens what it left.
+func (s *site) over() *localbq.Instance {
 	s.t.Helper()
 	if err := s.server.cmd.Process.Signal(os.Interrupt); err != nil {
 		s.t.Fatal(err)
@@ -145,105 +162,72 @@ func (s *site) stop() *localbq.Instance {
 	return bq
 }
 
-func (s *site) client() *process {
+func (s *site) launch() *process {
 	s.t.Helper()
 	return launch(s.t, s.Client(s.t, s.state, s.rest, s.grpc))
 }
 
-func (k ServerTest) points(t *testing.T) []Point {
-	t.Helper()
-	s := k.site(t)
-	c := s.client()
-	<-c.running.Done()
-	c.mustSucceed(t)
-	bq := s.stop()
-	k.Check(t, bq)
-	if t.Failed() {
-		t.FailNow()
+func (s *site) arm(rule localbq.Fault) {
+	s.t.Helper()
+	if _, err := s.ask(http.MethodPost, "faults", rule); err != nil {
+		s.t.Fatal(err)
 	}
-	return sample(pointsIn(t, bq, k.Methods), k.Sample, k.SampleSeed)
 }
 
-// kill reports whether the client came to the point, where the service was killed.
-func (k ServerTest) kill(t *testing.T, p Point) bool {
-	t.Helper()
-	s := k.site(t)
-	if _, err := s.ask(http.MethodPost, "faults", p.barrier()); err != nil {
-		t.Fatal(err)
-	}
-	c := s.client()
-	reached := s.awaitBarrier(c)
-	if reached {
-		if err := s.server.cmd.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
-		<-s.server.running.Done()
-		s.serve()
-	}
-	<-c.running.Done()
-	if reached && c.err != nil {
-		c = s.client()
-		<-c.running.Done()
-	}
-	c.mustSucceed(t)
-	k.Check(t, s.stop())
-	return reached
-}
-
-// awaitBarrier polls until a call is held, or the client has ended without.
-func (s *site) awaitBarrier(c *process) bool {
+// await polls until a call is held, or the client has ended without.
+func (s *site) await(c *process) held {
 	s.t.Helper()
 	for c.running.Err() == nil {
-		held, err := s.ask(http.MethodGet, "barriers/next?timeout="+poll.String(), nil)
+		answer, err := s.ask(http.MethodGet, "barriers/next?timeout="+poll.String(), nil)
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		if held != nil {
-			return true
+		if answer == nil {
+			continue
 		}
+		call := &heldAt{site: s}
+		if err := json.Unmarshal(answer, call); err != nil {
+			s.t.Fatal(err)
+		}
+		return call
 	}
-	return false
+	return nil
 }
 
 // poll is how long the service is asked to wait for a call at the barrier: how late the end of a client that never comes to it
 // is noticed.
 const poll = 200 * time.Millisecond
 
-// barrier is the rule that holds the point's call.
-func (p Point) barrier() localbq.Fault {
-	return localbq.Fault{
-		Name:   "kill",
-		Match:  localbq.FaultMatch{Method: p.Method, Nth: p.Nth},
-		Phase:  localbq.FaultPhase(p.Phase),
-		Action: localbq.FaultAction{Barrier: true},
+// heldAt is a call that the service in the process holds.
+type heldAt struct {
+	site *site
+	ID   int64 `json:"id"`
+}
+
+func (h *heldAt) Release() { h.tell("release") }
+func (h *heldAt) Cut()     { h.tell("cut") }
+
+func (h *heldAt) tell(what string) {
+	h.site.t.Helper()
+	if _, err := h.site.ask(http.MethodPost, fmt.Sprintf("barriers/%d/%s", h.ID, what), nil); err != nil {
+		h.site.t.Fatal(err)
 	}
 }
 
-var phases = []localbq.FaultPhase{localbq.PhaseReceive, localbq.PhaseApplied, localbq.PhaseAnswered}
+// kill kills the service, and the client before it, and starts the service again.
+func (s *site) kill(c *process, _ held) {
+	s.t.Helper()
+	if s.Both {
+		c.kill(s.t)
+	}
+	s.server.kill(s.t)
+	s.serve()
+}
 
-// pointsIn makes points of the calls that the audit log knows.
-func pointsIn(t testing.TB, bq *localbq.Instance, methods []string) (out []Point) {
-	t.Helper()
-	calls := map[string]int{}
-	for r, err := range bq.Audit().Records() {
-		if err != nil {
-			t.Fatal(err)
-		}
-		if r.Conn == "" || methods != nil && !slices.Contains(methods, r.RPC) {
-			continue
-		}
-		calls[r.RPC]++
-		for _, phase := range phases {
-			out = append(out, Point{r.RPC, calls[r.RPC], string(phase)})
-		}
-	}
-	for _, m := range methods {
-		if calls[m] == 0 {
-			t.Fatalf("the client made no call of %s", m)
-		}
-	}
-	if len(out) == 0 {
-		t.Fatal("the client made no calls")
-	}
-	return out
+// forgives: a client whose service is gone for a while may give up.
+func (s *site) forgives() bool { return !s.Both }
+
+func (s *site) check(bq *localbq.Instance) {
+	s.t.Helper()
+	s.Check(s.t, bq)
 }

@@ -1,0 +1,93 @@
+package killtest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/millrace-dev/millrace/localbq"
+)
+
+// Point is a place to kill at: the nth call of a method, counted from 1, in one of its phases. "" is any method.
+type Point struct {
+	Method string
+	Nth    int
+	Phase  string
+
+	before int // how many calls of any method an undisturbed client had made before
+}
+
+func (p Point) String() string {
+	method := p.Method
+	if method == "" {
+		method = "call"
+	}
+	return fmt.Sprintf("%s:%d:%s", method, p.Nth, p.Phase)
+}
+
+var phases = []localbq.FaultPhase{localbq.PhaseReceive, localbq.PhaseApplied, localbq.PhaseAnswered}
+
+// death is a point to be killed at, or an instant.
+type death struct {
+	Point
+	instant bool
+	after   time.Duration // with instant: so long after the point, or after the start where Nth is 0
+}
+
+func (d death) String() string {
+	switch {
+	case !d.instant:
+		return d.Point.String()
+	case d.Nth == 0:
+		return d.after.String()
+	}
+	return fmt.Sprintf("%s+%v", d.Point, d.after)
+}
+
+// rule holds the call at the point.
+func (d death) rule() localbq.Fault {
+	return localbq.Fault{
+		Match:  localbq.FaultMatch{Method: d.Method, Nth: d.Nth},
+		Phase:  localbq.FaultPhase(d.Phase),
+		Action: localbq.FaultAction{Barrier: true},
+	}
+}
+
+// pointsIn makes points of the calls that the audit log knows.
+func pointsIn(t testing.TB, bq *localbq.Instance, methods []string) (out []Point) {
+	t.Helper()
+	calls := map[string]int{}
+	for r, err := range bq.Audit().Records() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Conn == "" || methods != nil && !slices.Contains(methods, r.RPC) {
+			continue
+		}
+		calls[r.RPC]++
+		for _, phase := range phases {
+			out = append(out, Point{r.RPC, calls[r.RPC], string(phase), len(out) / len(phases)})
+		}
+	}
+	for _, m := range methods {
+		if calls[m] == 0 {
+			t.Fatalf("the client made no call of %s", m)
+		}
+	}
+	if len(out) == 0 {
+		t.Fatal("the client made no calls")
+	}
+	return out
+}
+
+// sample draws n points; 0 is all.
+func sample(points []Point, n int, seed uint64) []Point {
+	if n <= 0 || n >= len(points) {
+		return points
+	}
+	random := rand.New(rand.NewPCG(seed, 0))
+	random.Shuffle(len(points), func(i, j int) { points[i], points[j] = points[j], points[i] })
+	return points[:n]
+}
