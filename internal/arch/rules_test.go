@@ -149,6 +149,8 @@ var rules = []rule{
 	{room: "internal/arrowout", why: "Arrow batches to files", theirs: arrow},
 	{room: "internal/telemetry", why: "meters for a metrics system", ours: []string{"stream"},
 		theirs: []string{"go.opentelemetry.io/otel", "github.com/prometheus/client_golang"}},
+	{room: "internal/e2e", why: "tests that join rooms, and kill what they have joined", testOurs: []string{"bigquery", "bigquery/row", "bigquery/table", "engine",
+		"localbq", "localbq/killtest", "stream", "stream/streamtest"}, testTheirs: join(arrow, protobuf)},
 	{room: "cmd/millrace", why: "the command: joins everything by hand", ours: []string{"stream", "engine", "files", "job", "job/plan", "bigquery", "deadletter", "deadletter/filequeue",
 		"bigquery/table", "bigquery/row", "bigquery/row/jsonrow", "bigquery/schema/schemafile", "localbq", "localbq/duckdb", "localbq/killtest", "internal/gcp", "internal/telemetry", "internal/arrowout"},
 		theirs: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term", "gocloud.dev"}, testOurs: []string{"lineage", "bigquery/row/arrowrow"}, testTheirs: join(google, arrow, protobuf, []string{"github.com/rogpeppe/go-internal", "github.com/bufbuild/protocompile"})},

@@ -67,6 +67,9 @@ func runJob(ctx context.Context) error {
 			Checkpoint: engine.Checkpointing{Every: 2 * time.Millisecond, URL: "file://" + filepath.Join(os.Getenv(dirKey), "checkpoints")},
 		})
 	fmt.Printf("%+v\n", result)
+	if err == nil && result.ResumedFrom == 0 && result.Checkpoints < checkpoints {
+		return fmt.Errorf("the job took %d checkpoints, want %d", result.Checkpoints, checkpoints)
+	}
 	return err
 }
 

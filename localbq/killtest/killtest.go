@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"os"
 	"os/exec"
 	"testing"
 	"time"
@@ -160,7 +161,7 @@ func launch(t testing.TB, cmd *exec.Cmd) *process {
 // kill kills the process, unless it has ended, and waits for its end.
 func (c *process) kill(t testing.TB) {
 	t.Helper()
-	if err := c.cmd.Process.Kill(); err != nil && c.running.Err() == nil {
+	if err := c.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		t.Fatal(err)
 	}
 	<-c.running.Done()

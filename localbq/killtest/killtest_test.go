@@ -268,6 +268,33 @@ func TestExactClient(t *testing.T) {
 	}.Run(t)
 }
 
+// A client that goes on with what it kept writes each row once however often it dies, wherever that is.
+func TestExactClientAgainAndAgain(t *testing.T) {
+	k := killtest.Test{
+		Config:  localbq.Config{Project: "p", AutoCreateDataset: true, Seed: 1},
+		Prepare: makeTable,
+		Client: func(t testing.TB, bq *localbq.Instance, dir string) *exec.Cmd {
+			return command("exact", endpoint+"="+bq.GRPC(), state+"="+dir)
+		},
+		Check: onceEach, Deaths: 3, SampleSeed: 1,
+	}
+	t.Run("instants", func(t *testing.T) { k.RunAtInstants(t, 9) })
+	k.Sample = 6
+	t.Run("calls", k.Run)
+}
+
+// failing runs a test of this package in a process of its own, with clients of a manner, and answers what it says: it has to fail.
+func failing(t *testing.T, test, how string) string {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], "-test.run=^"+test+"$", "-test.v")
+	cmd.Env = append(os.Environ(), manner+"="+how)
+	out, err := cmd.CombinedOutput()
+	if _, failed := errors.AsType[*exec.ExitError](err); !failed {
+		t.Fatalf("the suite let a client pass that it has to find out: %v\n%s", err, out)
+	}
+	return string(out)
+}
+
 // The service is killed at the same points, and loses nothing that it has acknowledged; streams, offsets and cursors neither.
 func TestServer(t *testing.T) {
 	methods := map[string][]string{
@@ -276,7 +303,7 @@ func TestServer(t *testing.T) {
 	}
 	for name, check := range map[string]func(testing.TB, *localbq.Instance){"client": everyRow, "exact": onceEach} {
 		t.Run(name, func(t *testing.T) {
-			killtest.ServerTest{
+			k := killtest.ServerTest{
 				Prepare: makeTable,
 				Server: func(_ testing.TB, dir, restAddr, grpcAddr string) *exec.Cmd {
 					return command("service", state+"="+dir, rest+"="+restAddr, endpoint+"="+grpcAddr)
@@ -292,24 +319,21 @@ func TestServer(t *testing.T) {
 					}
 				},
 				Methods: methods[name],
-			}.Run(t)
+			}
+			k.Run(t)
+			k.Both, k.Deaths = true, 2
+			t.Run("both", func(t *testing.T) { k.RunAtInstants(t, 4) })
 		})
 	}
 }
 
 // A client that loses rows is found out, at the points where it does and at no others.
 func TestHastyClient(t *testing.T) {
-	cmd := exec.Command(os.Args[0], "-test.run=^TestClient$", "-test.v")
-	cmd.Env = append(os.Environ(), manner+"="+hasty)
-	out, err := cmd.CombinedOutput()
-	var exit *exec.ExitError
-	if !errors.As(err, &exit) {
-		t.Fatalf("the suite let a client pass that loses rows: %v\n%s", err, out)
-	}
+	out := failing(t, "TestClient", hasty)
 	for n := 1; n <= appends; n++ {
 		for phase, fails := range map[string]bool{"receive": true, "applied": false, "answered": false} {
 			verdict := map[bool]string{true: "FAIL", false: "PASS"}[fails]
-			if want := fmt.Sprintf("--- %s: TestClient/at/AppendRows:%d:%s ", verdict, n, phase); !strings.Contains(string(out), want) {
+			if want := fmt.Sprintf("--- %s: TestClient/at/AppendRows:%d:%s ", verdict, n, phase); !strings.Contains(out, want) {
 				t.Errorf("expected %q in\n%s", want, out)
 			}
 		}

@@ -1,0 +1,18 @@
+//go:build unix
+
+package e2e
+
+import "testing"
+
+// TestKilledZombies stops the job rather than killing it, wherever TestKilled kills it, has another process do the job, and lets
+// the first go on: what it still does shows no row twice with exactly-once.
+func TestKilledZombies(t *testing.T) {
+	drawSeed(t)
+	for _, method := range []string{exactlyOnce, atLeastOnce} {
+		t.Run(method, func(t *testing.T) {
+			s := newSuite(t, method, "3")
+			s.test(1).RunZombies(t)
+			s.sum(t)
+		})
+	}
+}
