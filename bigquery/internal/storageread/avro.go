@@ -3,6 +3,7 @@ package storageread
 import (
 	"encoding/binary"
 	"math"
+	"unicode/utf8"
 
 	"github.com/millrace-dev/millrace/bigquery/row"
 	"github.com/millrace-dev/millrace/bigquery/table"
@@ -39,6 +40,7 @@ func NewDecoder(avroSchema string, reader *table.Schema) (*Decoder, error) {
 	} else {
 		d.row.Schema = reader
 	}
+	d.plan.text(d.row.Schema.Fields)
 	d.row.Values = make([]row.Value, d.plan.width)
 	return d, nil
 }
@@ -109,6 +111,15 @@ func (d *Decoder) value(b []byte, i int, s *step, v *row.Value) int {
 			return d.failAt(i, badLength)
 		}
 		v.Bytes = b[next : next+n : next+n]
+		return next + n
+	case opText:
+		n, next := avro.Length(b, i)
+		if next < 0 {
+			return d.failAt(i, badLength)
+		}
+		if v.Bytes = b[next : next+n : next+n]; !utf8.Valid(v.Bytes) {
+			return d.failAt(next, "text that is not valid UTF-8")
+		}
 		return next + n
 	case opDouble:
 		if len(b)-i < 8 {
@@ -250,7 +261,7 @@ func (d *Decoder) skip(b []byte, i int, s *step) int {
 		return d.skipRecord(b, i, s.sub)
 	case opArray:
 		return d.skipArray(b, i, s.elem)
-	default: // opBytes, opDecimal, opDateTime
+	default: // opBytes, opText, opDecimal, opDateTime
 		n, next := avro.Length(b, i)
 		if next < 0 {
 			return d.failAt(i, badLength)

@@ -44,6 +44,26 @@ const skipped = -1
 // plan.
 func identity(n *node) *plan { return (&planner{made: map[*member]*plan{}}).identity(n) }
 
+// text makes text of the bytes that become columns of text, in a plan that reads fields.
+func (p *plan) text(fields []table.Field) {
+	for k := range p.steps {
+		s := &p.steps[k]
+		if s.slot < 0 {
+			continue
+		}
+		f := &fields[s.slot]
+		if s.op == opArray {
+			s = s.elem
+		}
+		switch {
+		case s.op == opBytes && (f.Type == table.String || f.Type == table.JSON || f.Type == table.Geography):
+			s.op = opText
+		case s.op == opStruct && f.Type == table.Struct:
+			s.sub.text(f.Fields)
+		}
+	}
+}
+
 type planner struct{ made map[*member]*plan }
 
 func (p *planner) identity(n *node) *plan {

@@ -55,6 +55,7 @@ func newReaderDecoder(avroSchema string, reader *ReaderSchema) (*Decoder, error)
 	}
 	d := &Decoder{plan: p}
 	d.row.Schema = &table.Schema{Fields: fields}
+	p.text(fields)
 	d.row.Values = make([]row.Value, p.width)
 	return d, nil
 }

@@ -19,7 +19,8 @@ const (
 	opLong        // zigzag varint of 64 bits
 	opDouble      // 8 bytes, little-endian
 	opFloat       // 4 bytes, in defaults of a reader's schema only
-	opBytes       // length and bytes; also text
+	opBytes       // length and bytes; in a node also text
+	opText        // length and text, which is UTF-8; in steps only
 	opDecimal     // length and big-endian two's complement
 	opDateTime    // length and text such as 2026-08-12T12:34:56.123456
 	opStruct

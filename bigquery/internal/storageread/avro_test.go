@@ -204,6 +204,8 @@ func TestDecodeRefusesAndNamesTheField(t *testing.T) {
 		{"negative length", `"string"`, avroLong(nil, -1), "length"},
 		{"length beyond the block", `"string"`, avroLong(nil, math.MaxInt64), "length"},
 		{"datetime", `{"type": "string", "logicalType": "datetime"}`, avroBytes(nil, "yesterday"), "DATETIME"},
+		{"text", `"string"`, avroBytes(nil, "a\xff"), "UTF-8"},
+		{"text in a list", `{"type": "array", "items": {"type": "string", "sqlType": "JSON"}}`, append(avroBytes(avroLong(nil, 1), "\xc0"), 0), "field c[0]"},
 		{"count beyond the block", `{"type": "array", "items": "long"}`, avroLong(nil, 1<<50), "more elements"},
 		{"least count", `{"type": "array", "items": "long"}`, append(avroLong(nil, math.MinInt64), 0, 0), "more elements"},
 		{"element", `{"type": "array", "items": {"type": "record", "name": "x", "fields": [{"name": "y", "type": "boolean"}]}}`,
