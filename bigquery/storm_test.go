@@ -30,7 +30,7 @@ var (
 
 // TestStorms runs whole jobs over files of seeded shape, through lanes, sinks and services of seeded options, while
 // seeded faults strike. Whatever happens, a job ends; the rows it read are all accounted for; and when it ends well,
-// every row is there or was given to the failure policy.
+// every row is there or was given to the failure policy, and there once where that is the method.
 func TestStorms(t *testing.T) {
 	for seed := *stormSeed; seed < *stormSeed+*storms; seed++ {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -49,9 +49,10 @@ var stormSchema = &table.Schema{Fields: []table.Field{
 type storm struct {
 	*testing.T
 	*rand.Rand
-	bq     *localbq.Instance
-	faults []localbq.Fault
-	drifts bool // tables lack a column at first, and lose it now and then
+	bq          *localbq.Instance
+	faults      []localbq.Fault
+	exactlyOnce bool // the method; at least once is the other
+	drifts      bool // tables lack a column at first, and lose it now and then
 
 	records int
 	rows    map[string][]int // ids of good rows by table
@@ -78,6 +79,7 @@ func newStorm(t *testing.T, seed uint64) *storm {
 	}
 	t.Cleanup(func() { bq.Close() })
 	s.bq = bq
+	s.exactlyOnce = s.once(2)
 	if s.drifts = s.once(2); s.drifts {
 		s.makeNarrowTables()
 	}
@@ -153,6 +155,9 @@ func (s *storm) fault() localbq.Fault {
 
 func (s *storm) appendFault(f *localbq.Fault) {
 	f.Match.Service, f.Match.Method = "write", "AppendRows"
+	if s.exactlyOnce && s.once(3) {
+		f.Match.Method = pick(s, "CreateWriteStream", "FlushRows")
+	}
 	if s.drifts && s.once(3) {
 		f.Action.State = []localbq.FaultState{{Do: "dropColumn", Column: stormSchema.Fields[len(stormSchema.Fields)-1].Name}}
 		return
@@ -182,6 +187,10 @@ func (s *storm) status() *localbq.FaultStatus {
 		StorageError: pick(s, "", "", "", "STREAM_NOT_FOUND", "STREAM_FINALIZED", "TABLE_NOT_FOUND",
 			"SCHEMA_MISMATCH_EXTRA_FIELDS", "OFFSET_ALREADY_EXISTS", "OFFSET_OUT_OF_RANGE"),
 		Ends: s.once(2),
+	}
+	if s.exactlyOnce && (a.Code == "ALREADY_EXISTS" || a.StorageError == "OFFSET_ALREADY_EXISTS") {
+		// To an append that was sent before, and to a flush, this says that all is done. Here it would be a lie.
+		a.Code, a.StorageError = "ABORTED", ""
 	}
 	if s.once(4) {
 		a.RowErrors, a.Ends = []localbq.FaultRowError{{Index: s.Int64N(5), Message: "storm"}}, false
@@ -227,12 +236,21 @@ func (s *storm) sinkOptions() SinkOptions {
 			MaxRetryDuration: 2 * time.Second, MaxInflightRequests: 1 + s.IntN(20),
 		},
 	}
+	if s.exactlyOnce {
+		d := o.DefaultStream
+		o.Method, o.DefaultStream = MethodExactlyOnce, DefaultStreamOptions{}
+		o.BufferedStream = BufferedStreamOptions{MaxAppendBytes: d.MaxAppendBytes, MaxBufferedBytes: d.MaxBufferedBytes,
+			RecoveryInitialBackoff: d.RecoveryInitialBackoff, RecoveryMaxBackoff: d.RecoveryMaxBackoff, RecoveryMaxAttempts: d.RecoveryMaxAttempts,
+			RetryInitialDelay: d.RetryInitialDelay, RetryMaxDelay: d.RetryMaxDelay, MaxRetryDuration: d.MaxRetryDuration}
+	}
 	o.Create.Datasets = !s.once(3)
 	o.SchemaUpdate.AllowNewFields = s.drifts && !s.once(5)
-	if s.once(3) {
+	if s.once(3) && !s.exactlyOnce {
 		o.DefaultStream.FlushInterval = s.milliseconds(20)
 	}
-	if s.once(3) {
+	if s.once(3) && s.exactlyOnce {
+		o.BufferedStream.DestinationIdleTimeout = s.milliseconds(20)
+	} else if s.once(3) && !s.exactlyOnce {
 		o.DefaultStream.DestinationIdleTimeout = s.milliseconds(20)
 	}
 	return o
@@ -295,6 +313,9 @@ func (s *storm) check(tally stream.Tally, err error) {
 	for name, want := range s.rows {
 		got := map[int]bool{}
 		for _, id := range ids(s, s.bq, "d."+name) {
+			if got[id] && s.exactlyOnce {
+				s.Errorf("%s: row %d is there twice; faults %+v", name, id, s.faults)
+			}
 			got[id] = true
 		}
 		missing := slices.DeleteFunc(want, func(id int) bool { return got[id] || s.failed.has(id) })
