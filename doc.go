@@ -6,7 +6,7 @@
 //     and the row encodings.
 //   - localbq: a local BigQuery to develop and test against; localbq/duckdb is its query engine.
 //   - files: records from files.
-//   - deadletter: what a dead letter is; its queues are packages below, deadletter/filequeue is files.
+//   - deadletter: what a dead letter is; its queues are packages below: files, a Pub/Sub topic, a table.
 //   - job: job files: parse, check, assemble, run.
 //   - cmd/millrace: the command.
 package millrace

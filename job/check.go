@@ -306,7 +306,7 @@ func (c checker) bigquery(b *BigQuery) {
 		c.fault(key+"schemaUpdate", "changes nothing while the columns are those of the table, as schema.table says: leave one out")
 	}
 	c.create(key+"create", &b.Create)
-	c.failures(key+"failures", b.Failures)
+	c.failures(key+"failures", b.Failures, b.Table)
 	c.options(key, b)
 }
 
@@ -338,26 +338,14 @@ func (c checker) create(key string, o *Create) {
 	}
 }
 
-func (c checker) failures(key string, f Failures) {
+func (c checker) failures(key string, f Failures, table string) {
 	switch {
 	case f.Policy == "dead-letter" && f.DeadLetter == nil:
 		c.fault(key+".policy", "is dead-letter, and deadLetter does not say where to: add deadLetter: { file: dead-letters.ndjson }")
 	case f.Policy != "dead-letter" && f.DeadLetter != nil && c.sound(key+".policy"):
 		c.fault(key+".deadLetter", "means nothing unless policy is dead-letter")
 	case f.DeadLetter != nil:
-		c.deadLetter(key+".deadLetter", f.DeadLetter)
-	}
-}
-
-func (c checker) deadLetter(key string, d *DeadLetter) {
-	if !c.one(key, "file") {
-		return
-	}
-	if c.there(key+".file") && (d.File == "" || strings.ContainsRune(d.File, 0)) && c.sound(key) {
-		c.fault(key+".file", "%q is not a path: expected a file name", d.File)
-	}
-	if c.there(key+".maxFileBytes") && !c.there(key+".file") {
-		c.fault(key+".maxFileBytes", "means nothing unless file is given")
+		c.deadLetter(key+".deadLetter", f.DeadLetter, table)
 	}
 }
 

@@ -110,6 +110,9 @@ func (d *decoder) value(n ast.Node, v reflect.Value, key string) {
 
 // needy reports whether a section has keys that must be there.
 func needy(t reflect.Type) bool {
+	if t.Kind() != reflect.Struct {
+		return false
+	}
 	for i := range t.NumField() {
 		if t.Field(i).Tag.Get("need") != "" {
 			return true

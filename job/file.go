@@ -122,10 +122,22 @@ type Failures struct {
 	DeadLetter *DeadLetter
 }
 
-// DeadLetter is where records go that cannot be written: exactly one of File.
+// DeadLetter is where records go that cannot be written: exactly one of File, PubSub, Table.
 type DeadLetter struct {
-	File         string `need:"one"` // to append to, one JSON object a line; relative to the job file
-	MaxFileBytes Bytes  // size from which on another file is begun; 0 is 1 GiB
+	File         string  `need:"one"` // to append to, one JSON object a line; relative to the job file
+	MaxFileBytes Bytes   // size from which on another file is begun; 0 is 1 GiB
+	PubSub       *PubSub `need:"one" key:"pubsub"`
+	Table        string  `need:"one"` // project.dataset.table, created if it does not exist; reached as the sink's tables are
+}
+
+// PubSub is a topic for dead letters, with credentials of its own.
+type PubSub struct {
+	Topic               string `need:"true"` // projects/PROJECT/topics/TOPIC
+	MaxInFlightMessages *int   // of a lane; 0 waits for each, -1 only at flushes; none given: 1000
+	FlushTimeout        time.Duration
+	ShutdownTimeout     time.Duration
+	KeyFile             string
+	Endpoint            string // host:port of an emulator
 }
 
 // DefaultStream tunes the default write stream. Its fields are those of bigquery.DefaultStreamOptions.

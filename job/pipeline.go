@@ -48,8 +48,9 @@ type Pipeline struct {
 
 	// Inferred is what was decided about each table, by name, when the job infers schemas.
 	Inferred []Inferred
-	// DeadLetters is the file that takes records that cannot be written, "" when there is none.
-	DeadLetters string
+	// DeadLetters is the file that takes records that cannot be written, DeadLetterTable the table, DeadLetterTopic the topic; ""
+	// where there is none.
+	DeadLetters, DeadLetterTable, DeadLetterTopic string
 	// Letters is what a replay reads, nil in any other job.
 	Letters *filequeue.Replay
 }
@@ -89,9 +90,6 @@ func (p *Parsed) prepare(ctx context.Context, s Surroundings) (*Pipeline, error)
 		return nil, err
 	}
 	pl.input = pl.source
-	if pl.policy, err = pl.failures(p.Sink.BigQuery.Failures); err != nil {
-		return nil, err
-	}
 	return pl, pl.build(ctx, s)
 }
 
@@ -116,6 +114,11 @@ func (pl *Pipeline) build(ctx context.Context, s Surroundings) error {
 		return err
 	}
 	connection := p.Connection(s)
+	if pl.policy == nil {
+		if pl.policy, err = pl.failures(b.Failures, connection, s); err != nil {
+			return err
+		}
+	}
 	var rows row.Serializer[files.Record]
 	switch records := records.(type) {
 	case avroFormat:
@@ -350,21 +353,6 @@ func lookup(known map[table.Destination]*jsonrow.Mapping) jsonrow.Schemas {
 		return nil, &row.Error{Kind: row.KindSchema, Offset: -1, Msg: "no schema is known for this table, since no good record for it was met before the job began; " +
 			"raise schema.infer.scan, or give a schema file"}
 	})
-}
-
-func (pl *Pipeline) failures(f Failures) (stream.FailurePolicy, error) {
-	switch f.Policy {
-	case "drop":
-		return stream.LogAndDrop(), nil
-	case "dead-letter":
-		pl.DeadLetters = pl.file.path(f.DeadLetter.File)
-		if pl.source.Reads(pl.DeadLetters) || pl.source.Reads(filequeue.Name(pl.DeadLetters, 2)) {
-			return nil, fmt.Errorf("sink.bigquery.failures.deadLetter.file: %s is among the files that are read: dead letters would become records, "+
-				"and those dead letters again; write them to another file", pl.DeadLetters)
-		}
-		return filequeue.New(pl.DeadLetters, filequeue.Options{MaxFileBytes: int64(f.DeadLetter.MaxFileBytes)})
-	}
-	return stream.FailJob(), nil
 }
 
 // Connection is the one that the job file names.

@@ -15,34 +15,50 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/millrace-dev/millrace/bigquery/table"
 	"github.com/millrace-dev/millrace/deadletter"
 	"github.com/millrace-dev/millrace/deadletter/filequeue"
+	"github.com/millrace-dev/millrace/deadletter/pubsubqueue"
+	"github.com/millrace-dev/millrace/deadletter/tablequeue"
 )
 
 var showFormats = formatNames("table", "ndjson")
 
 type showFlags struct {
-	format, out string
-	payload     bool
-	limit       int64
+	format, out         string
+	payload             bool
+	limit               int64
+	table, subscription string
+	endpoint            string
+	connection          connectionFlags
 }
 
 func (a *app) dlqShow() *cobra.Command {
 	var f showFlags
 	cmd := &cobra.Command{
-		Use:   "show FILE...",
+		Use:   "show FILE... | --table TABLE | --subscription SUBSCRIPTION",
 		Short: "Print dead letters",
 		Long: `show prints dead letters: when and from where in the source, for which table, how long the record is, and what was wrong
 with it. Records themselves are printed only with --payload.
 
-Files that go on from one that is named, as dead-letters.000002.ndjson does from dead-letters.ndjson, are part of it.
+Files that go on from one that is named, as dead-letters.000002.ndjson does from dead-letters.ndjson, are part of it. Letters of
+a topic are read through a subscription to it, projects/PROJECT/subscriptions/SUBSCRIPTION, and given back: none is
+acknowledged. The letters of a table come in no order.
 
 ndjson prints what a file of dead letters holds: with --payload and -o it makes a file that dlq replay takes.`,
 		Example: `  millrace dlq show dead-letters.ndjson
-  millrace dlq show dead-letters.ndjson --format ndjson --payload | jq -r .record`,
+  millrace dlq show dead-letters.ndjson --format ndjson --payload | jq -r .record
+  millrace dlq show --table my-project.ops.dead_letters --format ndjson --payload -o letters.ndjson
+  millrace dlq show --subscription projects/my-project/subscriptions/dead-letters --limit 10`,
 		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return usagef("show takes at least one file of dead letters; see %s --help", cmd.CommandPath())
+			given := 0
+			for _, is := range []bool{len(args) > 0, f.table != "", f.subscription != ""} {
+				if is {
+					given++
+				}
+			}
+			if given != 1 {
+				return usagef("show takes files of dead letters, --table or --subscription, one of them; see %s --help", cmd.CommandPath())
 			}
 			return nil
 		},
@@ -52,7 +68,7 @@ ndjson prints what a file of dead letters holds: with --payload and -o it makes 
 			}
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
-			return a.show(ctx, &f, lettersOf(args))
+			return a.showFrom(ctx, &f, args)
 		},
 	}
 	fs := cmd.Flags()
@@ -60,14 +76,59 @@ ndjson prints what a file of dead letters holds: with --payload and -o it makes 
 	fs.StringVarP(&f.out, "output", "o", "-", "`file` to write to, - is standard output")
 	fs.BoolVar(&f.payload, "payload", false, "print the records too, or the rows where there are only those")
 	fs.Int64Var(&f.limit, "limit", 0, "letters to print at most (default: all)")
+	fs.StringVar(&f.table, "table", "", "`table` of dead letters, project.dataset.table")
+	fs.StringVar(&f.subscription, "subscription", "", "`subscription` to a topic of dead letters")
+	fs.StringVar(&f.endpoint, "pubsub-endpoint", "", "`host:port` of an emulator of Pub/Sub (default: $PUBSUB_EMULATOR_HOST)")
+	f.connection.local.add(cmd)
+	fs.StringVar(&f.connection.connection.RESTEndpoint, "rest-endpoint", "", "`host:port` of an emulator's REST API")
+	fs.StringVar(&f.connection.connection.GRPCEndpoint, "grpc-endpoint", "", "`host:port` of an emulator's Storage API")
+	fs.StringVar(&f.connection.connection.KeyFile, "key-file", "", "`file` with a service account's key (default: application default credentials)")
 	return cmd
 }
 
-// letters are dead letters of any queue. A notALetter is about one of them, any other ends them.
+// showFrom prints the letters of what was named.
+func (a *app) showFrom(ctx context.Context, f *showFlags, paths []string) (err error) {
+	switch {
+	case f.subscription != "":
+		o := pubsubqueue.Options{Endpoint: f.endpoint, KeyFile: f.connection.connection.KeyFile}
+		if err := errors.Join(pubsubqueue.CheckSubscription(f.subscription), o.Validate(anyTopic)); err != nil {
+			return usagef("--subscription: %w", err)
+		}
+		return a.show(ctx, f, pubsubqueue.Peek(ctx, f.subscription, o))
+	case f.table != "":
+		dst, err := table.ParseDestination(f.table)
+		if err != nil {
+			return usagef("--table: %w", err)
+		}
+		c, done, failed := f.connection.open(ctx, a)
+		if failed != nil {
+			return failed
+		}
+		defer func() { err = errors.Join(err, done()) }()
+		return keyFileFlag(a.show(ctx, f, tablequeue.Letters(ctx, c, dst, f.limit)))
+	}
+	return a.show(ctx, f, lettersOf(paths))
+}
+
+// anyTopic stands for the topic, which a subscription knows.
+const anyTopic = "projects/p/topics/any"
+
+// letters are dead letters of any queue. An error may be about one of them, see oneOf; any other ends them.
 type letters = iter.Seq2[deadletter.Letter, error]
 
 // notALetter is the error about one line.
 type notALetter struct{ error }
+
+// oneOf is an error that is about one line or message only, nil if it is not.
+func oneOf(err error) error {
+	if line, ok := errors.AsType[notALetter](err); ok {
+		return line
+	}
+	if message, ok := errors.AsType[*pubsubqueue.Foreign](err); ok {
+		return message
+	}
+	return nil
+}
 
 // lettersOf reads files.
 func lettersOf(paths []string) letters {
@@ -126,8 +187,8 @@ func (p *printer) print(ctx context.Context, a *app, all letters, limit int64) (
 	var fold deadletter.Fold
 	var n, again int64
 	for l, err := range all {
-		if no, ok := errors.AsType[notALetter](err); ok {
-			a.say("millrace: %v\n", no)
+		if one := oneOf(err); one != nil {
+			a.say("millrace: %v\n", one)
 			continue
 		}
 		if err == nil {

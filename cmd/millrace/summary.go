@@ -22,8 +22,8 @@ func summary(p *job.Pipeline, r engine.Result, local localFlag) string {
 	t := r.Tally
 	fmt.Fprintf(&b, "\n%s: %s in %s: read %s = written %s + dead-lettered %s + skipped %s\n", r.Job, r.Outcome, roundDuration(r.Duration),
 		count(t.Read), count(t.Written), count(t.DeadLettered), count(t.Skipped))
-	if t.DeadLettered > 0 && p.DeadLetters != "" {
-		fmt.Fprintf(&b, "\nDead letters, in %s:\n%s", shortPath(p.DeadLetters), lastDeadLetters(p.DeadLetters, t.DeadLettered))
+	if t.DeadLettered > 0 {
+		b.WriteString(deadLetterSummary(p, t.DeadLettered, local))
 	}
 	b.WriteString(changedTables(p))
 	b.WriteString(choices(p.Inferred))
@@ -61,6 +61,23 @@ func changedTables(p *job.Pipeline) string {
 		return ""
 	}
 	return "\nTables that were changed, as schemaUpdate allows:\n" + b.String()
+}
+
+// deadLetterSummary says where dead letters are, and shows those that are in a file.
+func deadLetterSummary(p *job.Pipeline, n int64, local localFlag) string {
+	switch {
+	case p.DeadLetters != "":
+		return fmt.Sprintf("\nDead letters, in %s:\n%s", shortPath(p.DeadLetters), lastDeadLetters(p.DeadLetters, n))
+	case p.DeadLetterTopic != "":
+		return fmt.Sprintf("\nDead letters, published to %s: %s\n", p.DeadLetterTopic, count(n))
+	case p.DeadLetterTable != "":
+		reached := local.flag()
+		if !local.on() {
+			reached = reach(p.Connection())
+		}
+		return fmt.Sprintf("\nDead letters, in the table %s: %s\n  millrace dlq show --table %s%s\n", p.DeadLetterTable, count(n), shellWord(p.DeadLetterTable), reached)
+	}
+	return ""
 }
 
 // shownDeadLetters is how many are shown; the file has all of them.

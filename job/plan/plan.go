@@ -190,8 +190,13 @@ func failures(f job.Failures) string {
 }
 
 func deadLetters(d *job.DeadLetter) string {
-	if d.File != "" {
+	switch {
+	case d.File != "":
 		return " in " + d.File
+	case d.Table != "":
+		return " in the table " + d.Table
+	case d.PubSub != nil:
+		return " in the topic " + d.PubSub.Topic
 	}
 	return ""
 }
