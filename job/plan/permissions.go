@@ -16,6 +16,7 @@ const (
 	OnDataset Kind = "dataset"
 	OnTable   Kind = "table"
 	OnBucket  Kind = "bucket"
+	OnTopic   Kind = "topic"
 )
 
 // Permission is one that the job needs. What is granted on a resource holds for everything in it.
@@ -63,6 +64,14 @@ func permissions(p *job.Parsed, plan *Plan) []Permission {
 	}
 	if plan.SchemaUpdate != "" {
 		need(OnTable, b.Table, "bigquery.tables.update", "change its columns (tables.patch)")
+	}
+	if d := b.Failures.DeadLetter; d != nil && d.Table != "" {
+		_, of := containers(d.Table)
+		need(OnDataset, of, "bigquery.tables.create", "make the table of dead letters (tables.insert)")
+		need(OnTable, d.Table, "bigquery.tables.get", "find out where the dataset of dead letters is (GetWriteStream)")
+		need(OnTable, d.Table, "bigquery.tables.updateData", "append dead letters (AppendRows)")
+	} else if d != nil && d.PubSub != nil {
+		need(OnTopic, d.PubSub.Topic, "pubsub.topics.publish", "publish dead letters, with the credentials of the topic")
 	}
 	if q := b.Connection.QuotaProject; q != "" {
 		need(OnProject, q, "serviceusage.services.use", "have calls counted against it")
