@@ -400,6 +400,14 @@ func TestBufferedRowErrors(t *testing.T) {
 		b.flush()
 		b.promised("s1@1")
 	})
+	t.Run("taken by a resend of the connection, within a replay", func(t *testing.T) {
+		b := newBuffered(t, held(1, "resent exists"), nil)
+		b.write("a0", "a1")
+		b.sendPending()
+		b.far.answer("rows 0")
+		b.flush()
+		b.promised("s1@0")
+	})
 	t.Run("SW-97_numbers of no rows", func(t *testing.T) {
 		b := newBuffered(t, held(1, "rows 5"), nil)
 		b.batches("aa")
@@ -562,6 +570,8 @@ func TestBufferedRestore(t *testing.T) {
 		"SW-120_in passing":  {[]string{"UNAVAILABLE", "ok"}, nil, []string{"s@5: aa", "s@5: aa"}, "B=2 R=1 S=1 X[UNAVAILABLE]=1", "s@5"},
 		"SW-120_in passing, then taken": {[]string{"UNAVAILABLE", "exists", "ok"}, nil, []string{"s@5: aa", "s@5: aa", "s1@0: aa"},
 			"B=2 R=2 S=1 X[ALREADY_EXISTS]=1 X[UNAVAILABLE]=1", "s1@0"},
+		"SW-120_lost on the connection, then taken": {[]string{"resent exists", "ok"}, nil, []string{"s@5: aa", "s1@0: aa"},
+			"B=2 R=1 S=1 X[ALREADY_EXISTS]=1", "s1@0"},
 		"SW-121_connection closed": {[]string{"closed", "ok"}, nil, []string{"s@5: aa", "s@5: aa"}, "B=2 R=1 S=1 X[UNCLASSIFIED]=1", "s@5"},
 	} {
 		t.Run(name, func(t *testing.T) {

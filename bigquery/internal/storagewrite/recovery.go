@@ -96,8 +96,18 @@ func (r *recovery) sent(v *verdict, wired bool) {
 	r.judge(v)
 }
 
-// echo reports whether the answer that the offset is taken means that an earlier send of these rows took it.
-func (r *recovery) echo(v *verdict) bool { return r.mode == modeResend && r.wired && v.exists() }
+// echo reports whether the answer that the offset is taken means that an earlier send of these rows took it. again says that the
+// connection had written them before by itself. A probe's offset may be taken by what the writer before left, whoever sent
+// what how often: there it means nothing of the kind.
+func (r *recovery) echo(v *verdict, again bool) bool {
+	switch {
+	case !v.exists():
+		return false
+	case r.mode == modeResend:
+		return r.wired || again
+	}
+	return r.mode == modeReplay && again
+}
 
 // judge decides about the failure of the first batch.
 func (r *recovery) judge(v *verdict) {
