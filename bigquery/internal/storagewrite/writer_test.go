@@ -776,7 +776,8 @@ func TestMissingTables(t *testing.T) {
 		for code, missing := range map[string]bool{"PERMISSION_DENIED": false, "NOT_FOUND": true} {
 			b := newBench(t, &far{appends: map[string][]string{"": {code}}}, never)
 			b.write("aa")
-			if err := b.w.Flush(t.Context(), false); errors.Is(err, ErrTableMissing) != missing || err == nil {
+			if err := b.w.Flush(t.Context(), false); err == nil || errors.Is(err, ErrTableMissing) != missing ||
+				strings.Contains(err.Error(), "does not exist") != missing {
 				t.Errorf("%s: got %v", code, err)
 			}
 			if len(b.far.created) != 0 || b.counts.series["X["+code+"]"] != 1 {
