@@ -126,6 +126,11 @@ type DefaultStreamOptions struct {
 	// DestinationIdleTimeout is after how long without a record a destination is closed. Default 1 h; NoLimit never
 	// does.
 	DestinationIdleTimeout time.Duration
+	// ArrowBatches sends rows of Arrow batches as parts of their batch, without making a row message of each, wherever
+	// BigQuery takes the batch as it is. It needs a serializer that is a row.Columnar, such as that of package arrowrow.
+	// A batch stays in use until all its rows are sent, behind the call that handed it over: it must not be written to.
+	// Off by default.
+	ArrowBatches bool
 	// FlushInterval bounds how long a row waits in a batch that does not fill. Off by default: rows then wait for the
 	// next checkpoint. At least 1 ms. It needs an engine with timers.
 	FlushInterval time.Duration

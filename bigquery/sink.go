@@ -17,6 +17,7 @@ import (
 type Sink[T any] struct {
 	to       Resolver[T]
 	rows     row.Serializer[T]
+	columns  row.Columnar[T] // rows, where they may go as parts of Arrow batches; else nil
 	config   sinkConfig
 	original func(*stream.Record[T]) []byte // nil when records cannot say what they were read as
 	ledger   storagewrite.Ledger
@@ -41,11 +42,18 @@ func NewSink[T any](to Resolver[T], rows row.Serializer[T], o SinkOptions) (*Sin
 	if missing(rows) {
 		faults = append(faults, errors.New("a serializer is required"))
 	}
+	columns, columnar := rows.(row.Columnar[T])
+	switch {
+	case !o.DefaultStream.ArrowBatches:
+		columns = nil
+	case !columnar:
+		faults = append(faults, errors.New("DefaultStream.ArrowBatches needs a serializer of Arrow batches, which implements row.Columnar"))
+	}
 	if err := errors.Join(faults...); err != nil {
 		return nil, fmt.Errorf("bigquery sink: %w", err)
 	}
-	config.write.Rows = rows
-	s := &Sink[T]{to: to, rows: rows, config: config, original: originals[T]()}
+	config.write.Rows, config.write.Columns = rows, columns
+	s := &Sink[T]{to: to, rows: rows, columns: columns, config: config, original: originals[T]()}
 	s.config.write.Ledger = &s.ledger
 	s.config.write.KeepOriginals = s.config.write.KeepOriginals && s.original != nil
 	return s, nil
@@ -119,7 +127,7 @@ func (s *Sink[T]) NewWriter(ctx context.Context, wc stream.WriterContext) (strea
 	if err != nil {
 		return nil, fmt.Errorf("bigquery sink: %w", err)
 	}
-	return &sinkWriter[T]{front: s.front(), core: core, interval: s.config.flushInterval}, nil
+	return &sinkWriter[T]{front: s.front(), columns: s.columns, core: core, interval: s.config.flushInterval}, nil
 }
 
 // CommitScope is PerLane with MethodExactlyOnce, and NoCommit with MethodDefault.

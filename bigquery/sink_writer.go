@@ -5,12 +5,14 @@ import (
 	"time"
 
 	"github.com/millrace-dev/millrace/bigquery/internal/storagewrite"
+	"github.com/millrace-dev/millrace/bigquery/row"
 	"github.com/millrace-dev/millrace/stream"
 )
 
 // sinkWriter is the writer of one lane. What it does ends at the serializer; rows go on in storagewrite.
 type sinkWriter[T any] struct {
 	front[T]
+	columns  row.Columnar[T] // nil: every record becomes a row
 	core     *storagewrite.Writer
 	interval time.Duration
 
@@ -34,6 +36,11 @@ func (w *sinkWriter[T]) Write(ctx context.Context, r *stream.Record[T]) error {
 		var err error
 		if t, err = w.target(ctx, r); t == nil || err != nil {
 			return err
+		}
+	}
+	if w.columns != nil {
+		if c, i := w.columns.Columns(t.Destination(), r.Value); c != nil {
+			return w.core.Extend(ctx, t, c, i, &r.At, w.kept(r))
 		}
 	}
 	buf, err := w.encode(w.core.Log(), w.core.Begin(t), t.Destination(), r.Value)

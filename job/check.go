@@ -184,6 +184,9 @@ func (c checker) together(f *Files, s *Schema) {
 			}
 		}
 	}
+	if at := "sink.bigquery.defaultStream.arrowBatches"; c.there(at) && f.Format != "parquet" {
+		c.fault(at, "needs Parquet files, whose rows are read in Arrow batches")
+	}
 	switch {
 	case f.Format != "csv" && f.Format != "parquet":
 		return

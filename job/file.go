@@ -162,6 +162,7 @@ type DefaultStream struct {
 
 	FlushInterval          time.Duration
 	DestinationIdleTimeout time.Duration
+	ArrowBatches           bool // parts of Parquet files' batches are sent as they are
 }
 
 // BufferedStream tunes the streams of method exactly-once. Its fields are those of bigquery.BufferedStreamOptions.

@@ -225,16 +225,44 @@ func (p *parquetRows) Fingerprint(table.Destination) uint64 { return 0 }
 
 func (p *parquetRows) AppendRow(buf []byte, dst table.Destination, r files.Record) ([]byte, error) {
 	rec := arrowRow(r)
-	p.mu.RLock()
-	s := p.known[dst]
-	p.mu.RUnlock()
-	if s == nil {
-		var err error
-		if s, err = p.learn(dst, rec); err != nil {
-			return buf, err
-		}
+	s, err := p.of(dst, rec)
+	if err != nil {
+		return buf, err
 	}
 	return s.AppendRow(buf, dst, rec)
+}
+
+// Columns answers the batch of a record where it can go as it is. What is wrong with its columns AppendRow tells.
+func (p *parquetRows) Columns(dst table.Destination, r files.Record) (row.Columns, int) {
+	rec := arrowRow(r)
+	s, err := p.of(dst, rec)
+	if err != nil {
+		return nil, 0
+	}
+	return s.Columns(dst, rec)
+}
+
+// Unpack makes rows of a batch that went as it was.
+func (p *parquetRows) Unpack(dst table.Destination, schema, batch []byte, each func(row []byte, err error) error) error {
+	s := p.get(dst)
+	if s == nil {
+		return fmt.Errorf("no batch for %s has been met", dst)
+	}
+	return s.Unpack(dst, schema, batch, each)
+}
+
+func (p *parquetRows) get(dst table.Destination) *arrowrow.Serializer {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return p.known[dst]
+}
+
+// of is the serializer of a table, which the first record tells.
+func (p *parquetRows) of(dst table.Destination, rec arrowrow.Row) (*arrowrow.Serializer, error) {
+	if s := p.get(dst); s != nil {
+		return s, nil
+	}
+	return p.learn(dst, rec)
 }
 
 func (p *parquetRows) learn(dst table.Destination, rec arrowrow.Row) (*arrowrow.Serializer, error) {
@@ -248,6 +276,9 @@ func (p *parquetRows) learn(dst table.Destination, rec arrowrow.Row) (*arrowrow.
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if first := p.known[dst]; first != nil { // another lane was faster
+		return first, nil
+	}
 	p.known[dst] = s
 	return s, nil
 }

@@ -131,7 +131,10 @@ func (pl *Pipeline) build(ctx context.Context, s Surroundings) error {
 	if err != nil {
 		return err
 	}
-	pl.serializer = whole{rows}
+	pl.serializer = rows
+	if _, batches := rows.(row.Columnar[files.Record]); !batches { // those are read whole, or not at all
+		pl.serializer = whole{rows}
+	}
 	o := b.sinkOptions()
 	o.Connection, o.Failures = connection, pl.policy
 	o.Create.Datasets = o.Create.Datasets || s.CreateDatasets

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -46,6 +47,21 @@ func TestParquetMakesEqualTables(t *testing.T) {
 		millrace(t, "write", "my-project.copy."+event, path, "--format", "parquet", "--checkpoint-dir", "file://"+dir+"/copies",
 			"--rest-endpoint", local.REST(), "--grpc-endpoint", local.GRPC())
 		copied := readArrow(t, client, "copy", event)
+		batches := filepath.Join(dir, event+".yaml")
+		job := fmt.Sprintf(`job: batches of %[1]s
+source: { files: { paths: [%[1]s.parquet, %[1]s-again.parquet], format: parquet } }
+parallelism: 1
+sink: { bigquery: { table: my-project.batches.%[1]s, schema: { infer: {} }, defaultStream: { arrowBatches: true, maxAppendBytes: 4096 } } }
+`, event)
+		writeParquet(t, filepath.Join(dir, event+"-again.parquet"), original)
+		if err := os.WriteFile(batches, []byte(job), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		millrace(t, append([]string{"run", batches, "--checkpoint-dir", "file://" + dir + "/batches"}, endpoints...)...)
+		want := slices.Sorted(slices.Values(slices.Concat(rowsOf(t, original), rowsOf(t, original))))
+		if got := rowsOf(t, readArrow(t, client, "batches", event)); !slices.Equal(slices.Sorted(slices.Values(got)), want) {
+			t.Errorf("%s: %d rows sent in batches, want %d, or other ones", event, len(got), len(want))
+		}
 		if got, want := rowsOf(t, copied), rowsOf(t, original); len(want) == 0 || !slices.Equal(got, want) {
 			t.Errorf("%s: %d rows, want %d, or other ones", event, len(got), len(want))
 		}

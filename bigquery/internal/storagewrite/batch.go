@@ -15,6 +15,9 @@ type batch struct {
 // size is how much of a request the rows take, framing included.
 func (b *batch) size() int { return len(b.rows.data) }
 
+// arrow reports whether the rows are one batch of Arrow, framed as a row is.
+func (b *batch) arrow() bool { return b.schema != nil && b.schema.arrow }
+
 // room reports whether a row of n bytes may join: it may not make the rows longer than maxAppend nor the request longer
 // than the service takes. An empty batch has room for anything.
 func (b *batch) room(n, maxAppend, overhead int) bool {

@@ -345,7 +345,7 @@ type elision struct {
 // frame encodes a call's request: the stream always, since several tables share a connection; the schema when it or
 // the stream is another than in the request before, or not known for certain; the trace id once.
 func (e *elision) frame(c *call) *frame {
-	h := header{stream: c.stream, offset: c.offset, traceID: e.traceID}
+	h := header{stream: c.stream, offset: c.offset, traceID: e.traceID, arrow: c.batch.arrow()}
 	e.traceID = ""
 	s := c.batch.schema
 	if e.stream != c.stream || !s.same(e.schema) || e.takenStream != c.stream || !s.same(e.taken) {

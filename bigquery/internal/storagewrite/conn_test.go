@@ -618,8 +618,24 @@ func TestPool(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if n := len(p.conns); n != 3 {
+			if n := len(p.conns[formMessages]); n != 3 {
 				t.Errorf("%d connections", n)
+			}
+		})
+	})
+	t.Run("messages and Arrow batches have connections of their own", func(t *testing.T) {
+		pooled(t, 1, 20, &farEnd{reply: takeAll}, func(r *rig, p *pool) {
+			h := newHandle(p, "t")
+			for i := range 4 {
+				c := r.call("x")
+				c.batch.schema = &schema{encoded: encodeSchema(nil), arrow: i%2 == 1}
+				if err := h.append(t.Context(), c); err != nil {
+					t.Fatal(err)
+				}
+				r.ok(c)
+			}
+			if h.conn == h.arrow || len(p.conns[formMessages]) != 1 || len(p.conns[formArrow]) != 1 {
+				t.Errorf("connections: %d and %d", len(p.conns[formMessages]), len(p.conns[formArrow]))
 			}
 		})
 	})

@@ -20,6 +20,8 @@
 // repair or the recovery. Everything a failure leads to happens on the lane's goroutine, in the order of sending, so outcomes do not
 // depend on timing.
 //
+// Rows come one by one, as messages, or as rows of Arrow batches (columns.go), parts of which are sent as they are.
+//
 // # Memory
 //
 // A destination holds one pending batch of at most MaxAppendBytes plus one row. A lane holds at most MaxBufferedBytes in

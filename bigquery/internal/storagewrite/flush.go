@@ -32,6 +32,9 @@ func (w *Writer) Flush(ctx context.Context, final bool) error {
 // sendPending sends every pending batch.
 func (w *Writer) sendPending(ctx context.Context) error {
 	for _, t := range w.order {
+		if err := w.endRun(ctx, t); err != nil {
+			return err
+		}
 		b := t.pending
 		if b == nil || b.count == 0 {
 			continue

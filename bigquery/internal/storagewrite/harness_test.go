@@ -217,7 +217,13 @@ func (h *farHandle) append(_ context.Context, c *call) error {
 		return h.far.refuse
 	}
 	var rows []string
-	if err := c.batch.each(func(_ int, row []byte) error {
+	if c.batch.arrow() {
+		data, _, err := nextRow(c.batch.rows.data)
+		if err != nil {
+			return err
+		}
+		rows = append(rows, "["+string(data)+"]")
+	} else if err := c.batch.each(func(_ int, row []byte) error {
 		rows = append(rows, string(row[:min(len(row), 8)]))
 		return nil
 	}); err != nil {

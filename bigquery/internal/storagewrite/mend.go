@@ -136,11 +136,14 @@ func (w *Writer) route(ctx context.Context, t *Target, b *batch, v *verdict) (*b
 	if len(bad) == 0 {
 		return b, 0, nil
 	}
+	if b.arrow() {
+		return w.routeColumns(ctx, t, b, v, bad)
+	}
 	err := b.each(func(i int, row []byte) error {
 		if !bad[i] {
 			return nil
 		}
-		reason := "row refused by the service: " + cmp.Or(v.rows[i], v.err.Error())
+		reason := v.reason(i)
 		at := b.position(i)
 		return w.Reject(ctx, t, &stream.FailedRecord{Reason: reason, Err: &refusal{reason, v.err},
 			Row: row, Original: b.from.original(i), At: at.Location(), Split: at.Split})
@@ -151,6 +154,11 @@ func (w *Writer) route(ctx context.Context, t *Target, b *batch, v *verdict) (*b
 	left := b.without(bad, w.buffers)
 	b.rows.free()
 	return left, len(bad), nil
+}
+
+// reason is what the service says about a row that it refused.
+func (v *verdict) reason(i int) string {
+	return "row refused by the service: " + cmp.Or(v.rows[i], v.err.Error())
 }
 
 // refusal is what the service says about one row, and the failure of the request it came in.

@@ -18,11 +18,12 @@ type Schemas interface {
 	Fingerprint(dst table.Destination) uint64
 }
 
-// schema is the descriptor of a batch's rows as a ProtoSchema message. It never changes.
+// schema is the descriptor of a batch's rows as a ProtoSchema message, or an ArrowSchema message. It never changes.
 type schema struct {
 	fingerprint uint64
 	encoded     []byte
 	foreign     bool // came with an encoded batch, and may be another than the serializer's
+	arrow       bool
 }
 
 // readSchema reads the fingerprint first: a change in between then costs a refresh too many instead of one missed.
@@ -44,7 +45,17 @@ func encodeSchema(descriptor []byte) []byte {
 	return protowire.AppendBytes(b, descriptor)
 }
 
+// decodeSchema undoes encodeSchema.
+func decodeSchema(encoded []byte) ([]byte, error) {
+	_, _, n := protowire.ConsumeTag(encoded)
+	if n < 0 {
+		return nil, protowire.ParseError(n)
+	}
+	data, size := protowire.ConsumeBytes(encoded[n:])
+	return data, protowire.ParseError(min(size, 0))
+}
+
 // same reports whether two schemas look the same on the wire.
 func (s *schema) same(o *schema) bool {
-	return s == o || s != nil && o != nil && bytes.Equal(s.encoded, o.encoded)
+	return s == o || s != nil && o != nil && s.arrow == o.arrow && bytes.Equal(s.encoded, o.encoded)
 }

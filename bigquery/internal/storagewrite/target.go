@@ -21,6 +21,10 @@ type Target struct {
 	guess      int    // bytes that its length will take, by the one before
 	usualBytes int    // size of the batches before, the largest of late
 
+	run      run     // rows of an Arrow batch that wait
+	columns  *schema // of the Arrow batches sent last
+	rowBytes int     // of a row of them, about
+
 	news atomic.Bool // set by connections: the table has another schema than the handle was opened under
 
 	touched    bool // written to since the last flush

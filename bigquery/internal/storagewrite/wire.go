@@ -21,6 +21,7 @@ const (
 	fieldWriteStream  protowire.Number = 1 // AppendRowsRequest.write_stream
 	fieldOffset       protowire.Number = 2 // AppendRowsRequest.offset
 	fieldProtoRows    protowire.Number = 4 // AppendRowsRequest.proto_rows
+	fieldArrowRows    protowire.Number = 5 // AppendRowsRequest.arrow_rows
 	fieldTraceID      protowire.Number = 6 // AppendRowsRequest.trace_id
 	fieldWriterSchema protowire.Number = 1 // ProtoData.writer_schema
 	fieldRows         protowire.Number = 2 // ProtoData.rows
@@ -30,6 +31,9 @@ const (
 
 // rowTag begins every row of ProtoRows.serialized_rows: field 1, length-delimited.
 const rowTag = 1<<3 | byte(protowire.BytesType)
+
+// Arrow rows lie in a request as one row of ProtoRows would: ArrowData, ArrowSchema and ArrowRecordBatch have the numbers of ProtoData,
+// ProtoSchema and ProtoRows (storage.proto, arrow.proto). Only the field of the request is another.
 
 // Rows are encoded straight into the request they travel in: tag, length, row, tag, length, row. The length is known
 // only when the row is, so beginRow leaves room for a guess and endRow moves the row by a few bytes when the guess was
@@ -92,6 +96,7 @@ type header struct {
 	stream  string
 	offset  int64   // noOffset leaves it out
 	schema  *schema // nil leaves it out
+	arrow   bool    // the rows are a batch of Arrow
 	traceID string  // "" leaves it out
 }
 
@@ -115,7 +120,11 @@ func (h header) append(b []byte, rowBytes int) []byte {
 	if h.schema != nil {
 		data += 1 + protowire.SizeBytes(len(h.schema.encoded))
 	}
-	b = protowire.AppendTag(b, fieldProtoRows, protowire.BytesType)
+	rows := fieldProtoRows
+	if h.arrow {
+		rows = fieldArrowRows
+	}
+	b = protowire.AppendTag(b, rows, protowire.BytesType)
 	b = protowire.AppendVarint(b, uint64(data))
 	if h.schema != nil {
 		b = protowire.AppendTag(b, fieldWriterSchema, protowire.BytesType)

@@ -22,7 +22,7 @@ func TestFramesAreRequests(t *testing.T) {
 		t.Fatal(err)
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		lengths := rapid.SliceOfN(rapid.OneOf(rapid.IntRange(0, 300), rapid.IntRange(16_000, 17_000)), 1, 20).Draw(t, "lengths")
+		lengths := rapid.SliceOfN(rapid.OneOf(rapid.IntRange(0, 300), rapid.IntRange(16_000, 17_000)), 1, rapid.SampledFrom([]int{1, 20}).Draw(t, "most")).Draw(t, "lengths")
 		h := header{stream: "projects/p/datasets/d/tables/t/streams/_default", offset: noOffset}
 		want := &storagepb.AppendRowsRequest{WriteStream: h.stream}
 		data := &storagepb.AppendRowsRequest_ProtoData{Rows: &storagepb.ProtoRows{}}
@@ -47,6 +47,14 @@ func TestFramesAreRequests(t *testing.T) {
 			start := len(buf)
 			buf, guess = endRow(append(beginRow(buf, guess), row...), start, guess)
 			data.Rows.SerializedRows = append(data.Rows.SerializedRows, row)
+		}
+		if len(lengths) == 1 && lengths[0] > 0 && rapid.Bool().Draw(t, "arrow") {
+			h.arrow = true
+			batch := &storagepb.AppendRowsRequest_ArrowData{Rows: &storagepb.ArrowRecordBatch{SerializedRecordBatch: data.Rows.SerializedRows[0]}}
+			if h.schema != nil {
+				batch.WriterSchema = &storagepb.ArrowSchema{SerializedSchema: encoded}
+			}
+			want.Rows = &storagepb.AppendRowsRequest_ArrowRows{ArrowRows: batch}
 		}
 		head := h.append(nil, len(buf))
 		if len(head) > h.maxBytes() {

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/millrace-dev/millrace/bigquery/row"
 	"github.com/millrace-dev/millrace/bigquery/table"
 	"github.com/millrace-dev/millrace/internal/gcp"
 	"github.com/millrace-dev/millrace/internal/retry"
@@ -23,6 +24,7 @@ type Config struct {
 	Location   string // "" asks the service, once for each dataset
 	Options    Options
 	Rows       Schemas
+	Columns    row.Unpacker // of rows that come by Extend
 	Create     Create
 	Update     table.UnionOptions // how far tables that exist may be changed
 	SchemaWait retry.Schedule     // for rows whose columns the write service has not heard of yet
@@ -336,6 +338,12 @@ func (w *Writer) Close() (err error) {
 	w.latch(errors.New("writer is closed"))
 	// The handler is closed last and whatever happens before.
 	defer func() { err = errors.Join(err, w.handler.Close()) }()
+	for _, t := range w.order {
+		if t.run.columns != nil {
+			t.run.columns.Release()
+			t.run = run{}
+		}
+	}
 	w.way.close()
 	return w.remote.release()
 }

@@ -24,6 +24,7 @@ type Batch struct {
 	columns []vector
 	rows    int
 	plan    atomic.Pointer[plan] // of the serializer that made its last row
+	asIs    atomic.Pointer[asIs] // for the serializer that was asked last
 }
 
 // ErrDamaged is found in the error of a batch whose parts do not fit together, as one that was read from a damaged file.

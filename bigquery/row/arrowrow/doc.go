@@ -37,6 +37,8 @@
 //
 // # Without rows
 //
-// The Storage Write API also takes Arrow batches as they are. Request says whether a table takes batches of a schema so, and
-// makes the bytes of such requests, faster than any row can be made.
+// The Storage Write API also takes Arrow batches as they are, which is faster than making rows. A sink over a Serializer sends them so
+// where bigquery.DefaultStreamOptions.ArrowBatches asks for it: parts of batches whose columns BigQuery takes as they are, rows for
+// all else, and rows for what is left of a part of which it refused some. Direct is for programs that make requests themselves: it
+// says whether a table takes batches of a schema as they are, and makes the bytes.
 package arrowrow

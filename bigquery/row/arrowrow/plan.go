@@ -3,6 +3,7 @@ package arrowrow
 import (
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"google.golang.org/protobuf/types/descriptorpb"
@@ -93,6 +94,9 @@ type plan struct {
 	schema     *table.Schema
 	descriptor *descriptorpb.DescriptorProto
 	columns    []column
+
+	once   sync.Once // for direct
+	direct *Direct   // nil when batches cannot go as they are
 }
 
 type compiler struct {
