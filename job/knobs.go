@@ -52,7 +52,7 @@ func (c checker) setZero(section string, s any) {
 	v := reflect.ValueOf(s)
 	for i, key := range keysOf(v.Type()) {
 		at := section + "." + key
-		if !v.Field(i).IsZero() || !c.there(at) || !c.sound(at) {
+		if !v.Field(i).IsZero() || !c.there(at) || !c.sound(at) || v.Field(i).Kind() == reflect.Bool {
 			continue
 		}
 		if v.Field(i).Type() == durationType {

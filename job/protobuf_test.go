@@ -292,6 +292,10 @@ sink: { bigquery: { table: p.d.t, schema: { %s } } }
 		{"ndjson", fmt.Sprintf(named, ""), "infer: {}", "source.files.protobuf: means nothing unless format is protobuf"},
 		{"ndjson", "", "infer: { geography: [a] }", "sink.bigquery.schema.infer.geography: needs files that tell their columns"},
 		{"csv", "", "infer: { required: true }", "sink.bigquery.schema.infer.required: needs files that tell their columns"},
+		{"parquet", "", "infer: { geography: [a], required: true }, defaultStream: { arrowBatches: true }", "unknown key"},
+		{"parquet", "", "infer: {} }, defaultStream: { arrowBatches: true", ""},
+		{"parquet", "", "infer: {} }, defaultStream: { arrowBatches: false", ""},
+		{"ndjson", "", "infer: {} }, defaultStream: { arrowBatches: true", "sink.bigquery.defaultStream.arrowBatches: needs Parquet files"},
 		{"parquet", "", "infer: { geography: [a], required: true }", ""},
 		{"avro", "", "infer: { geography: [a], required: true }", ""},
 	} {
