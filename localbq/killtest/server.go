@@ -6,10 +6,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -89,16 +91,29 @@ func (s *site) prepare() {
 	}
 }
 
-// freeAddress is one that nobody listens at; a service that is started again has to have it again.
+// freeAddress is one that nobody listens at. A service that is started again has to have it again, so it is none of those that
+// systems give to clients, and none that this process has used before.
 func freeAddress(t testing.TB) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for range portCount {
+		address := fmt.Sprintf("127.0.0.1:%d", firstPort+(portOffset+nextPort.Add(1))%portCount)
+		l, err := net.Listen("tcp", address)
+		if err == nil {
+			l.Close()
+			return address
+		}
 	}
-	defer l.Close()
-	return l.Addr().String()
+	t.Fatalf("every port from %d to %d is taken", firstPort, firstPort+portCount-1)
+	return ""
 }
+
+// Linux gives clients ports from 32768 on, other systems from 49152.
+const firstPort, portCount = 10_000, 22_000
+
+var (
+	nextPort   atomic.Uint32
+	portOffset = rand.Uint32N(portCount)
+)
 
 // serve starts the service and waits until it answers.
 func (s *site) serve() {
