@@ -41,6 +41,19 @@ func TestKilled(t *testing.T) {
 	}
 }
 
+// TestKilledTwins starts a second process while the first works. Nobody is killed, but whoever is second to store a checkpoint ends:
+// with exactly-once no row is there twice even then.
+func TestKilledTwins(t *testing.T) {
+	drawSeed(t)
+	for _, method := range []string{exactlyOnce, atLeastOnce} {
+		t.Run(method, func(t *testing.T) {
+			s := newSuite(t, method, "3")
+			s.test(1).RunTwins(t, *instants)
+			s.sum(t)
+		})
+	}
+}
+
 // drawSeed says how to run the same again.
 func drawSeed(t *testing.T) {
 	t.Helper()

@@ -11,7 +11,8 @@ func TestKilledZombies(t *testing.T) {
 	for _, method := range []string{exactlyOnce, atLeastOnce} {
 		t.Run(method, func(t *testing.T) {
 			s := newSuite(t, method, "3")
-			s.test(1).RunZombies(t)
+			t.Run("calls", s.test(1).RunZombies)
+			t.Run("instants", func(t *testing.T) { s.test(1).RunZombiesAtInstants(t, *instants) })
 			s.sum(t)
 		})
 	}

@@ -48,6 +48,29 @@ func (k Test) RunAtInstants(t *testing.T, n int) {
 	k.script().runAtInstants(t, n)
 }
 
+// RunTwins has n clients, each of which gets another one beside it at an instant, by the same command. Both may end as they like:
+// one that has the state of the other change under it may give up. What is left to do, a third one does.
+func (k Test) RunTwins(t *testing.T, n int) {
+	t.Helper()
+	k.Deaths = 1
+	s := k.script()
+	s.playAll(t, s.instantPlays(t, n), func(t *testing.T, p play) { s.twins(t, k.stage(t), p.deaths[0]) })
+}
+
+func (s *script) twins(t *testing.T, w *within, d death) {
+	first := s.launch(w, d)
+	if _, ok := s.reach(w, first, d); !ok {
+		s.sum.missed.Add(1)
+	}
+	second := s.start(w)
+	<-first.running.Done()
+	<-second.running.Done()
+	s.end(t, w, nil, false)
+	if t.Failed() {
+		t.Logf("the first two processes ended so: %v\n%s\n%v\n%s", first.err, first.said.String(), second.err, second.said.String())
+	}
+}
+
 func (k Test) script() *script {
 	return &script{
 		methods: k.Methods, sample: k.Sample, seed: k.SampleSeed, deaths: max(1, k.Deaths),
@@ -90,9 +113,9 @@ func (w *within) launch() *process {
 	return launch(w.t, w.Client(w.t, w.bq, w.dir))
 }
 
-func (w *within) arm(rule localbq.Fault) {
+func (w *within) arm(d death) {
 	w.t.Helper()
-	if err := w.bq.Faults().Add(rule); err != nil {
+	if err := w.bq.Faults().Add(d.rules()...); err != nil {
 		w.t.Fatal(err)
 	}
 }

@@ -46,13 +46,16 @@ func (d death) String() string {
 	return fmt.Sprintf("%s+%v", d.Point, d.after)
 }
 
-// rule holds the call at the point.
-func (d death) rule() localbq.Fault {
-	return localbq.Fault{
+// rules hold the call at the point, if there is one.
+func (d death) rules() []localbq.Fault {
+	if d.Nth == 0 {
+		return nil
+	}
+	return []localbq.Fault{{
 		Match:  localbq.FaultMatch{Method: d.Method, Nth: d.Nth},
 		Phase:  localbq.FaultPhase(d.Phase),
 		Action: localbq.FaultAction{Barrier: true},
-	}
+	}}
 }
 
 // pointsIn makes points of the calls that the audit log knows.

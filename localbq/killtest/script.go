@@ -14,7 +14,7 @@ import (
 // stage is a service and a client of it, of which one or both get killed.
 type stage interface {
 	launch() *process
-	arm(rule localbq.Fault)
+	arm(d death)
 	await(c *process) held // a call that a rule holds; nil when the client has ended without one
 	kill(c *process, at held)
 	forgives() bool          // a client that failed after a kill may be started again
@@ -65,14 +65,18 @@ func (s *script) pointPlays(t *testing.T) (plays []play) {
 
 func (s *script) runAtInstants(t *testing.T, n int) {
 	t.Helper()
+	s.playAll(t, s.instantPlays(t, n), s.play)
+}
+
+func (s *script) instantPlays(t *testing.T, n int) (plays []play) {
+	t.Helper()
 	s.rehearse(t)
-	var plays []play
 	for i := 0; n > 0; i++ {
 		deaths := s.drawInstants(i, min(n, s.deaths))
 		n -= len(deaths)
 		plays = append(plays, play{fmt.Sprint(i), deaths})
 	}
-	s.playAll(t, plays, s.play)
+	return plays
 }
 
 // rehearse runs a client undisturbed and makes points of its calls.
@@ -116,16 +120,17 @@ func (s *script) play(t *testing.T, p play) {
 	var c *process
 	var story []string
 	for _, d := range p.deaths {
-		if d.Nth > 0 {
-			w.arm(d.rule())
-		}
 		if c == nil {
-			c = s.start(w)
+			c = s.launch(w, d)
+		} else {
+			w.arm(d)
 		}
-		if !s.strike(t, w, c, d) {
+		at, ok := s.reach(w, c, d)
+		if !ok {
 			s.sum.missed.Add(1)
 			break
 		}
+		w.kill(c, at)
 		s.sum.kills.Add(1)
 		story = append(story, d.String())
 		if c.killed() {
@@ -139,6 +144,12 @@ func (s *script) play(t *testing.T, p play) {
 		t.Errorf("the client ended without a first call of %s", p.deaths[0].Method)
 	}
 	s.end(t, w, c, len(story) > 0)
+}
+
+// launch starts a client that will come to a death.
+func (s *script) launch(w stage, d death) *process {
+	w.arm(d)
+	return s.start(w)
 }
 
 func (s *script) start(w stage) *process {
@@ -161,26 +172,20 @@ func (s *script) end(t *testing.T, w stage, c *process, disturbed bool) {
 	w.check(w.over())
 }
 
-// strike kills when it comes to the death, and reports whether it did before the client had ended.
-func (s *script) strike(t *testing.T, w stage, c *process, d death) bool {
-	t.Helper()
-	var at held
+// reach waits until it comes to the death, and reports whether it did before the client had ended. Of an instant, no call is held.
+func (s *script) reach(w stage, c *process, d death) (at held, ok bool) {
 	if d.Nth > 0 {
 		if at = w.await(c); at == nil {
-			return false
+			return nil, false
 		}
 	}
-	if d.instant {
-		if at != nil {
-			at.Release()
-			at = nil
-		}
-		if !c.livesFor(d.after) {
-			return false
-		}
+	if !d.instant {
+		return at, true
 	}
-	w.kill(c, at)
-	return true
+	if at != nil {
+		at.Release()
+	}
+	return nil, c.livesFor(d.after)
 }
 
 // drawPoints draws all deaths of a client but the first, which it comes to behind so many calls.

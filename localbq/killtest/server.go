@@ -182,10 +182,12 @@ func (s *site) launch() *process {
 	return launch(s.t, s.Client(s.t, s.state, s.rest, s.grpc))
 }
 
-func (s *site) arm(rule localbq.Fault) {
+func (s *site) arm(d death) {
 	s.t.Helper()
-	if _, err := s.ask(http.MethodPost, "faults", rule); err != nil {
-		s.t.Fatal(err)
+	for _, rule := range d.rules() {
+		if _, err := s.ask(http.MethodPost, "faults", rule); err != nil {
+			s.t.Fatal(err)
+		}
 	}
 }
 

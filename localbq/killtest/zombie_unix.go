@@ -3,6 +3,8 @@
 package killtest
 
 import (
+	"errors"
+	"os"
 	"syscall"
 	"testing"
 )
@@ -12,16 +14,23 @@ import (
 // It may end as it likes.
 func (k Test) RunZombies(t *testing.T) {
 	t.Helper()
+	k.Deaths = 1
 	s := k.script()
-	s.deaths = 1
 	s.playAll(t, s.pointPlays(t), func(t *testing.T, p play) { s.zombie(t, k.stage(t), p.deaths[0]) })
 }
 
+// RunZombiesAtInstants stops n clients in the same way, each at an instant.
+func (k Test) RunZombiesAtInstants(t *testing.T, n int) {
+	t.Helper()
+	k.Deaths = 1
+	s := k.script()
+	s.playAll(t, s.instantPlays(t, n), func(t *testing.T, p play) { s.zombie(t, k.stage(t), p.deaths[0]) })
+}
+
 func (s *script) zombie(t *testing.T, w *within, d death) {
-	w.arm(d.rule())
-	first := s.start(w)
-	at := w.await(first)
-	if at == nil {
+	first := s.launch(w, d)
+	at, ok := s.reach(w, first, d)
+	if !ok {
 		s.sum.missed.Add(1)
 		s.end(t, w, first, false)
 		return
@@ -30,7 +39,9 @@ func (s *script) zombie(t *testing.T, w *within, d death) {
 	s.sum.kills.Add(1)
 	second := s.start(w)
 	<-second.running.Done()
-	at.Release()
+	if at != nil {
+		at.Release()
+	}
 	first.signal(t, syscall.SIGCONT)
 	<-first.running.Done()
 	if second.err != nil {
@@ -40,9 +51,10 @@ func (s *script) zombie(t *testing.T, w *within, d death) {
 	w.check(w.over())
 }
 
+// signal reaches a process that has not ended.
 func (c *process) signal(t testing.TB, s syscall.Signal) {
 	t.Helper()
-	if err := c.cmd.Process.Signal(s); err != nil {
+	if err := c.cmd.Process.Signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		t.Fatal(err)
 	}
 }
