@@ -67,7 +67,7 @@ Exit status: 0 done, 1 the work failed, 2 bad usage or configuration (found befo
 	f.StringVar(&a.logFormat, "log-format", "text", "format of the log on standard error: text or json")
 	f.BoolVarP(&a.quiet, "quiet", "q", false, "only say what went wrong")
 	f.BoolVarP(&a.verbose, "verbose", "v", false, "log everything")
-	root.AddCommand(a.runJob(), a.write(), a.read(), a.query(), a.local(), a.check(), a.plan(), a.schema(), a.dlq(), a.version())
+	root.AddCommand(a.runJob(), a.write(), a.read(), a.query(), a.local(), a.check(), a.plan(), a.doctor(), a.schema(), a.dlq(), a.version())
 	return root
 }
 

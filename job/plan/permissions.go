@@ -51,6 +51,9 @@ func permissions(p *job.Parsed, plan *Plan) []Permission {
 		need(OnTable, b.Table, "bigquery.tables.updateData", "append rows (AppendRows)")
 	}
 	var reads []string
+	if plan.Method == "exactly-once" {
+		reads = append(reads, "look its streams up after a restart (GetWriteStream)")
+	}
 	if plan.Method != "exactly-once" && b.Location == "" {
 		reads = append(reads, "find out where its dataset is (GetWriteStream)")
 	}

@@ -107,8 +107,21 @@ func Of(ctx context.Context, p *job.Parsed, s job.Surroundings) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	return from(p, s, found)
+}
+
+// WithoutInput makes the plan that the job file alone tells: no schema, and with placeholders no table.
+func WithoutInput(p *job.Parsed, s job.Surroundings) (*Plan, error) {
+	found := &job.Survey{}
+	if dst, err := table.ParseDestination(p.Sink.BigQuery.Table); err == nil {
+		found.Tables = []job.Surveyed{{Destination: dst}}
+	}
+	return from(p, s, found)
+}
+
+func from(p *job.Parsed, s job.Surroundings, found *job.Survey) (out *Plan, err error) {
 	b := p.Sink.BigQuery
-	out := &Plan{
+	out = &Plan{
 		Job: p.Job, Table: b.Table, Method: cmp.Or(b.Method, "default"), Lanes: cmp.Or(p.Parallelism, runtime.GOMAXPROCS(0)),
 		Source: Source{
 			Format: cmp.Or(p.Source.Files.Format, "ndjson"), Files: found.Files, Bytes: found.Bytes,

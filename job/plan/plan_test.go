@@ -59,7 +59,7 @@ func TestPermissionsFollowTheMethodAndWhatIsAllowed(t *testing.T) {
 		"a location is not looked up": {one + infer + "location: EU", nil, []string{
 			"bigquery.tables.create on dataset p.d", "bigquery.tables.updateData on table p.d.t"}},
 		"exactly once": {one + infer, exactlyOnce, []string{
-			"bigquery.tables.create on dataset p.d", "bigquery.tables.updateData on table p.d.t"}},
+			"bigquery.tables.create on dataset p.d", "bigquery.tables.updateData on table p.d.t", "bigquery.tables.get on table p.d.t"}},
 		"never, widened": {one + infer + "create: { disposition: never }\nschemaUpdate: { allowNewFields: true }\nlocation: EU", nil, []string{
 			"bigquery.tables.updateData on table p.d.t", "bigquery.tables.get on table p.d.t", "bigquery.tables.update on table p.d.t"}},
 		"a pattern in the dataset, of a project with dots": {"table: example.com:p.d_{a.b}.{c}\n" + infer + "location: EU\ncreate: { datasets: true }", nil, []string{

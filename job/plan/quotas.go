@@ -126,7 +126,7 @@ func connections(plan *Plan, at place) Quota {
 // failure that its stream did not outlive, and in the next run.
 func streams(plan *Plan, p *job.Parsed) []Quota {
 	n := plan.Lanes * len(plan.Tables)
-	idle := cmp.Or(p.Sink.BigQuery.DefaultStream.DestinationIdleTimeout, time.Hour)
+	idle := cmp.Or(p.Sink.BigQuery.BufferedStream.DestinationIdleTimeout, time.Hour)
 	uses := fmt.Sprintf("%s to begin with: one for each of %s and each of %s; one more for a table that gets rows after %s without",
 		number(n), plural(plan.Lanes, "lane"), plural(len(plan.Tables), "table"), idle)
 	return []Quota{
