@@ -2,15 +2,9 @@ package bigquery
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"time"
-
-	"cloud.google.com/go/bigquery/storage/apiv1/storagepb"
-	"github.com/googleapis/gax-go/v2"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 
 	"github.com/millrace-dev/millrace/bigquery/internal/tableadmin"
 	"github.com/millrace-dev/millrace/bigquery/table"
@@ -84,19 +78,7 @@ func (i *Inspector) Granted(ctx context.Context, dst table.Destination, permissi
 // ReachWrites asks the Storage Write API about a table. Nil says that it answered, whatever it said of the table: it does not
 // tell tables that are not there from those that the caller may not use.
 func (i *Inspector) ReachWrites(ctx context.Context, dst table.Destination) error {
-	c, err := i.connection.WriteClient(ctx)
-	if err != nil {
-		return err
-	}
-	name := fmt.Sprintf("projects/%s/datasets/%s/tables/%s/streams/_default", dst.Project, dst.Dataset, dst.Table)
-	_, err = c.GetWriteStream(ctx, &storagepb.GetWriteStreamRequest{Name: name}, gax.WithTimeout(10*time.Second),
-		gax.WithRetry(func() gax.Retryer { return nil }))
-	said, ok := status.FromError(err)
-	if ok && said.Code() != codes.Unavailable && said.Code() != codes.DeadlineExceeded && said.Code() != codes.Unauthenticated &&
-		said.Code() != codes.Unimplemented {
-		err = nil
-	}
-	return errors.Join(err, c.Close())
+	return i.connection.ReachWrites(ctx, fmt.Sprintf("projects/%s/datasets/%s/tables/%s", dst.Project, dst.Dataset, dst.Table))
 }
 
 // Denied recognises the error of a caller who lacks a permission. It does not say that what was asked for exists.
