@@ -150,7 +150,11 @@ func (t *teller) end(ctx context.Context, r engine.Result, err error) {
 	default:
 		t.emit(lineage.Fail, err)
 	}
-	if err := t.emitter.Close(); err != nil && t.log != nil {
+	within := lineage.CloseTimeout
+	if ctx.Err() != nil {
+		within = time.Second // somebody wants to stop at once
+	}
+	if err := t.emitter.Close(within); err != nil && t.log != nil {
 		t.log.WarnContext(ctx, "closing failed", "part", "lineage", "error", err)
 	}
 }

@@ -23,7 +23,7 @@ type Options struct {
 	Log   *slog.Logger
 }
 
-// CloseTimeout is how long Close waits for events that are on their way.
+// CloseTimeout is a good time for Close to wait.
 const CloseTimeout = 10 * time.Second
 
 // Emitter takes the events of one run. Safe for concurrent use.
@@ -77,14 +77,15 @@ func (e *Emitter) Emit(ev *RunEvent) {
 	}
 }
 
-// Close waits until everything is sent, given up, or CloseTimeout is over.
-func (e *Emitter) Close() error {
+// Close waits until everything is sent or given up, or that time is over.
+func (e *Emitter) Close(within time.Duration) error {
 	for _, o := range e.outlets {
 		o.finish()
 	}
+	late := time.Now().Add(within)
 	var errs []error
 	for _, o := range e.outlets {
-		errs = append(errs, o.close())
+		errs = append(errs, o.close(time.Until(late)))
 	}
 	return errors.Join(errs...)
 }

@@ -161,9 +161,9 @@ func (o *outlet) finish() {
 	o.poke()
 }
 
-// close waits for what is on its way, CloseTimeout at most. A write that no context can end is left behind.
-func (o *outlet) close() error {
-	late := time.AfterFunc(CloseTimeout, o.cancel)
+// close waits for what is on its way, for that long at most. A write that no context can end is left behind.
+func (o *outlet) close(within time.Duration) error {
+	late := time.AfterFunc(within, o.cancel)
 	defer late.Stop()
 	defer o.cancel()
 	select {

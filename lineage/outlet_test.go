@@ -107,7 +107,7 @@ func TestOutlet(t *testing.T) {
 					t.Errorf("took %v, want %v", got, c.took)
 				}
 				o.finish()
-				if err := o.close(); err != nil || !s.closed {
+				if err := o.close(CloseTimeout); err != nil || !s.closed {
 					t.Errorf("closed %v: %v", s.closed, err)
 				}
 				if !slices.Equal(s.got, c.want) || sent.n != c.sent || lost.n != c.lost {
@@ -135,7 +135,7 @@ func TestOutletNeverBlocks(t *testing.T) {
 			t.Errorf("adding took %v", time.Since(begun))
 		}
 		o.finish()
-		if err := o.close(); err != nil {
+		if err := o.close(CloseTimeout); err != nil {
 			t.Error(err)
 		}
 		if took := time.Since(begun); took != CloseTimeout {
@@ -157,7 +157,7 @@ func TestOutletLeavesAStuckWriteBehind(t *testing.T) {
 		begun := time.Now()
 		put(o, "START")
 		o.finish()
-		if err := o.close(); err == nil || time.Since(begun) != CloseTimeout+time.Second {
+		if err := o.close(CloseTimeout); err == nil || time.Since(begun) != CloseTimeout+time.Second {
 			t.Errorf("after %v: %v", time.Since(begun), err)
 		}
 		close(release)

@@ -43,7 +43,7 @@ func emit(t *testing.T, o Options, events ...EventType) {
 	for _, event := range events {
 		e.Emit(NewRunEvent(event, time.Now(), Run{ID: NewRunID(time.Now())}, Job{Namespace: "n", Name: "j"}))
 	}
-	if err := e.Close(); err != nil {
+	if err := e.Close(CloseTimeout); err != nil {
 		t.Error(err)
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -48,6 +49,7 @@ func (f *httpFlags) token() (string, error) {
 
 // watcher shows a running job over HTTP.
 type watcher struct {
+	job    string // its name while it has not begun
 	handle *engine.Handle
 	meters *telemetry.Meter
 	server *http.Server
@@ -56,7 +58,7 @@ type watcher struct {
 }
 
 // watch starts to serve; without an address it counts nothing and serves nothing.
-func (a *app) watch(ctx context.Context, f *httpFlags, handle *engine.Handle) (*watcher, error) {
+func (a *app) watch(ctx context.Context, f *httpFlags, job string, handle *engine.Handle) (*watcher, error) {
 	token, err := f.token()
 	if err != nil {
 		return nil, err
@@ -72,11 +74,12 @@ func (a *app) watch(ctx context.Context, f *httpFlags, handle *engine.Handle) (*
 	if err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
-	w := &watcher{handle: handle, meters: meters, served: make(chan error, 1)}
+	w := &watcher{job: job, handle: handle, meters: meters, served: make(chan error, 1)}
 	host, _, _ := net.SplitHostPort(f.addr)
 	w.server = &http.Server{
 		Handler:           &webGuard{append(f.hosts, host), w.routes(token)},
 		ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout:       2 * time.Minute,
 	}
 	if tcp, ok := l.Addr().(*net.TCPAddr); ok && !tcp.IP.IsLoopback() {
 		a.say("millrace: %s can be reached from other machines, and shows the job to everybody there\n", l.Addr())
@@ -98,7 +101,9 @@ func (w *watcher) routes(token string) http.Handler {
 		rw.Write([]byte("ok\n"))
 	})
 	mux.HandleFunc("GET /api/job", func(rw http.ResponseWriter, _ *http.Request) {
-		answer(rw, http.StatusOK, jobStatus(w.handle.Status(), w.reports()))
+		s := w.handle.Status()
+		s.Job = cmp.Or(s.Job, w.job)
+		answer(rw, http.StatusOK, jobStatus(s, w.reports()))
 	})
 	c := &control{w.handle, token}
 	mux.HandleFunc("POST /api/savepoint", c.withToken(c.savepoint))

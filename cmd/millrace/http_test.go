@@ -208,8 +208,11 @@ func TestReadyAndHealthy(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer meters.Close(context.Background())
-	w := &watcher{handle: new(engine.Handle), meters: meters}
+	w := &watcher{job: "j", handle: new(engine.Handle), meters: meters}
 	h := w.routes("")
+	if r := ask(h, "GET", "/api/job"); r.Code != http.StatusOK || !strings.HasPrefix(r.Body.String(), `{"job":"j","state":"not started",`) {
+		t.Errorf("before it begins: %d %s", r.Code, r.Body)
+	}
 	if r := ask(h, "GET", "/healthz"); r.Code != http.StatusOK || r.Body.String() != "ok\n" {
 		t.Errorf("healthz: %d %s", r.Code, r.Body)
 	}

@@ -104,7 +104,7 @@ func (a *app) runPrepared(ctx context.Context, parsed *job.Parsed, prepare func(
 		defer func() { err = errors.Join(err, local.Close()) }()
 		s.Connection, s.CreateDatasets = local.connection(), true
 	}
-	watch, err := a.watch(ctx, &f.http, handle)
+	watch, err := a.watch(ctx, &f.http, parsed.Job, handle)
 	if err != nil {
 		return err
 	}
