@@ -2,6 +2,9 @@ package filequeue_test
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -273,4 +276,31 @@ func TestFileDamagedWhileItIsReplayed(t *testing.T) {
 			t.Errorf("%s: the replay ended well", name)
 		}
 	}
+}
+
+// States of this release are read by later ones.
+func TestStateIsReadForEver(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "dlq")
+	line := `{"time":"2026-11-30T11:48:49Z","job":"j","connector":"c","destination":"d","file":"f","position":%d,"reason":"r","record":"%s"}` + "\n"
+	text := fmt.Sprintf(line+line+line, 1, "a", 2, "b", 3, "c")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	// The first two were handed out; of them the second is with no lane.
+	state := `{"kind":"deadletter.filequeue.replay","version":1,"files":{"PRINT":{"end":END,"sum":"SUM"}},` +
+		`"queue":[{"ID":"dlq[0:END]","Data":"DATA","Position":MIDDLE}]}`
+	state = golden(state, text[:len(text)/3], text[:len(text)/3*2])
+	if got := records(t, replay(t, filequeue.ReplayOptions{Job: "j", State: []byte(state)}, path)); got != "b c" && got != "c b" {
+		t.Errorf("replayed %q", got)
+	}
+}
+
+// golden fills the hashes in, which are those of the bytes before a place.
+func golden(state, first, done string) string {
+	sum := func(s string) string {
+		h := sha256.Sum256([]byte(s))
+		return hex.EncodeToString(h[:16])
+	}
+	part := `{"kind":"deadletter.filequeue.split","version":1,"print":"` + sum(first) + `","start":0,"end":` + fmt.Sprint(len(done)) + `,"line":0}`
+	return strings.NewReplacer("END", fmt.Sprint(len(done)), "MIDDLE", fmt.Sprint(len(first)), "PRINT", sum(first), "SUM", sum(done), "DATA", base64.StdEncoding.EncodeToString([]byte(part))).Replace(state)
 }
