@@ -64,6 +64,9 @@ func namedCases(t *testing.T) map[string]map[int]string {
 		all[c.prefix] = map[int]string{}
 	}
 	for _, file := range testFiles(t) {
+		if strings.HasPrefix(filepath.ToSlash(file), "internal/arch/") {
+			continue // examples of how cases are named
+		}
 		parsed, err := parser.ParseFile(token.NewFileSet(), filepath.Join("..", "..", file), nil, parser.ParseComments)
 		if err != nil {
 			t.Fatal(err)
