@@ -7,10 +7,12 @@ TOOL   := $(GO) tool -modfile=tools/go.mod
 INSTANTS ?= 500
 POINTS   ?= 0
 STORMS   ?= 5000
+# How long a soak takes: `make soak SOAK=1h`.
+SOAK     ?= 10s
 # How long each fuzz test runs: `make fuzz FUZZTIME=10m`.
 FUZZTIME ?= 1m
 
-.PHONY: help build test lint race crash crashsample clients bench fuzz cover docs ci
+.PHONY: help build test lint race crash crashsample soak clients bench fuzz cover docs ci
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,6 +41,9 @@ crash: ## jobs killed at every step of every call and at random instants, and st
 crashsample: ## a sample of the crash suite
 	$(MAKE) crash INSTANTS=8 POINTS=8 STORMS=300
 
+soak: ## jobs of both methods while tables come and go and calls fail, for SOAK
+	$(GO) test -count=1 -v -timeout 0 -run '^TestSoak$$' ./bigquery -soak $(SOAK)
+
 clients: ## official clients of other languages, and Go's, against the local BigQuery
 	cd clients && $(GO) vet ./... && $(GO) run .
 
@@ -54,4 +59,4 @@ fuzz: ## every fuzz test in turn, each for FUZZTIME
 docs: ## the pages that are drawn from the code
 	$(GO) test ./internal/arch -rewrite
 
-ci: test lint race crashsample clients ## what CI runs
+ci: test lint race crashsample soak clients ## what CI runs

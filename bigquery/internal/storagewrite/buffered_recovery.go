@@ -55,10 +55,11 @@ func (w toBuffered) carryOut(ctx context.Context, t *Target, r *recovery, handed
 	if len(t.own.flight) == 0 {
 		t.own.next = r.offset
 	}
-	if t.own.probe && t.own.name == probing {
+	was := t.own.probe
+	t.own.probe = r.doubtful()
+	if was && !t.own.probe && t.own.name == probing {
 		w.cfg.Log.InfoContext(ctx, "stream goes on from where it was left", "destination", t.name, "stream", probing, "offset", t.own.next)
 	}
-	t.own.probe = false
 	return nil
 }
 

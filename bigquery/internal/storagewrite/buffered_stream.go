@@ -51,6 +51,35 @@ func (w toBuffered) setOwn(t *Target, h ownAppender) {
 	w.m.openDestinations.Set(int64(w.open))
 }
 
+// createsAtOnce is how many streams a lane creates at a time. The service slows down from 40 to 50 calls a second on
+// (cloud.google.com/bigquery/quotas, CreateWriteStream); with 100 ms and more for each, 8 come to that.
+const createsAtOnce = 8
+
+// prepareToSend creates the streams of targets that have none. One after another they would take a flush with many new
+// destinations a call's time for each.
+func (w toBuffered) prepareToSend(ctx context.Context) error {
+	var bare []*Target
+	for _, t := range w.order {
+		if t.pending != nil && t.pending.count > 0 && t.own.name == "" {
+			bare = append(bare, t)
+		}
+	}
+	if len(bare) < 2 {
+		return nil // send creates it
+	}
+	ctx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	sideBySide(createsAtOnce, len(bare), func(i int) {
+		if err := w.createStream(ctx, bare[i]); err != nil {
+			fail(err) // the first one is the cause of all others
+		}
+	})
+	if ctx.Err() != nil {
+		return w.latch(context.Cause(ctx))
+	}
+	return nil
+}
+
 // createStream makes a new stream for the target, and the table if that is what is missing.
 func (w toBuffered) createStream(ctx context.Context, t *Target) error {
 	c := &creation{createIfNeeded: !w.cfg.Create.Never, schedule: w.cfg.Options.Recovery}

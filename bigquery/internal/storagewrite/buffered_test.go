@@ -602,6 +602,22 @@ func TestBufferedRestore(t *testing.T) {
 		}
 		b.sees("B=2 R=2 S=1 X[UNAVAILABLE]=3")
 	})
+	t.Run("SW-123_row refused, then taken", func(t *testing.T) {
+		b := newBuffered(t, &far{appends: map[string][]string{"": {"rows 0", "exists", "ok"}}}, s5)
+		b.write("aa", "bb")
+		b.flush()
+		b.sent("s@5: aa bb", "s@5: bb", "s1@0: bb")
+		b.promised("s1@0")
+	})
+	t.Run("SW-123_all rows refused, then taken", func(t *testing.T) {
+		b := newBuffered(t, &far{appends: map[string][]string{"": {"rows 0", "exists", "ok"}}}, s5)
+		b.write("aa")
+		b.flush()
+		b.write("bb")
+		b.flush()
+		b.sent("s@5: aa", "s@5: bb", "s1@0: bb")
+		b.promised("s1@0")
+	})
 	t.Run("SW-123_row refused", func(t *testing.T) {
 		b := newBuffered(t, &far{appends: map[string][]string{"": {"rows 0", "ok"}}}, s5)
 		b.write("aa", "bb")

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
 
 	"cloud.google.com/go/bigquery/storage/apiv1/storagepb"
 	"google.golang.org/grpc/codes"
@@ -54,16 +53,7 @@ func (c *Committer) Commit(ctx context.Context, cs []stream.Committable) error {
 		return err
 	}
 	errs := make([]error, len(promises))
-	seats := make(chan struct{}, commitsAtOnce)
-	var wg sync.WaitGroup
-	for i, p := range promises {
-		seats <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-seats }()
-			errs[i] = c.keep(ctx, p)
-		})
-	}
-	wg.Wait()
+	sideBySide(commitsAtOnce, len(promises), func(i int) { errs[i] = c.keep(ctx, promises[i]) })
 	err = errors.Join(errs...)
 	if err == nil && len(promises) > 0 {
 		c.cfg.Log.InfoContext(ctx, "rows of streams are visible", "streams", len(promises))

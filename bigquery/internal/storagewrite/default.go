@@ -17,6 +17,9 @@ func (w toDefault) ready(ctx context.Context, t *Target) error {
 	return w.openTarget(ctx, t)
 }
 
+// prepareToSend has nothing to do: targets are opened at their first row, with no call for each.
+func (w toDefault) prepareToSend(context.Context) error { return nil }
+
 // send hands a batch to the target's handle.
 func (w toDefault) send(ctx context.Context, t *Target, b *batch) error {
 	w.pending -= b.size()

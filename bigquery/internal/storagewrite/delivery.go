@@ -10,6 +10,8 @@ import (
 type delivery interface {
 	// ready comes before the first row of a target.
 	ready(ctx context.Context, t *Target) error
+	// prepareToSend comes before all pending batches are sent. It does side by side what each of them waits for.
+	prepareToSend(ctx context.Context) error
 	// send hands over a batch. The writer forgets it.
 	send(ctx context.Context, t *Target, b *batch) error
 	// refresh comes after the last batch under an older schema was sent, and before the first one under the newer.

@@ -31,6 +31,9 @@ func (w *Writer) Flush(ctx context.Context, final bool) error {
 
 // sendPending sends every pending batch.
 func (w *Writer) sendPending(ctx context.Context) error {
+	if err := w.way.prepareToSend(ctx); err != nil {
+		return err
+	}
 	for _, t := range w.order {
 		if err := w.endRun(ctx, t); err != nil {
 			return err

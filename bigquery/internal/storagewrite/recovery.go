@@ -89,6 +89,9 @@ func (r *recovery) sent(v *verdict, wired bool) {
 		r.offset += int64(r.batches[0].count)
 		r.batches = r.batches[1:]
 		r.attempt, r.wired, r.verdict = 0, false, nil
+		if r.mode == modeProbe {
+			r.mode = modeReplay
+		}
 		r.next()
 		return
 	}
@@ -173,12 +176,14 @@ func (r *recovery) routed(left *batch, lost int) {
 		r.batches = append([]*batch{left}, r.batches...)
 	}
 	r.attempt, r.wired = 0, false
-	if r.mode == modeReplay {
+	switch {
+	case r.mode == modeReplay, r.mode == modeProbe && lost > 0:
+		// Rows are looked at before their offset is: whether a restored stream ends there is still to be seen.
 		r.next()
-		return
+	default:
+		r.mode = modeReplay
+		r.step = recoverCollect
 	}
-	r.mode = modeReplay
-	r.step = recoverCollect
 }
 
 // behind reports the answer to an append behind the one whose rows were refused. It was to go where the stream does not
@@ -230,5 +235,8 @@ func (r *recovery) abandoned() {
 	r.mode, r.offset, r.attempt, r.wired, r.reopen = modeReplay, 0, 0, false, false
 	r.next()
 }
+
+// doubtful reports whether a restored stream may still end elsewhere: all rows of its first batch were refused.
+func (r *recovery) doubtful() bool { return r.mode == modeProbe }
 
 func (r *recovery) fail(err error) { r.step, r.err = recoverFail, err }
