@@ -278,8 +278,8 @@ func TestExactClientAgainAndAgain(t *testing.T) {
 		},
 		Check: onceEach, Deaths: 3, SampleSeed: 1,
 	}
-	t.Run("instants", func(t *testing.T) { k.RunAtInstants(t, 9) })
-	k.Sample = 6
+	t.Run("instants", func(t *testing.T) { k.RunAtInstants(t, 6) })
+	k.Sample = 3
 	t.Run("calls", k.Run)
 }
 
@@ -322,7 +322,7 @@ func TestServer(t *testing.T) {
 			}
 			k.Run(t)
 			k.Both, k.Deaths = true, 2
-			t.Run("both", func(t *testing.T) { k.RunAtInstants(t, 4) })
+			t.Run("both", func(t *testing.T) { k.RunAtInstants(t, 2) })
 		})
 	}
 }

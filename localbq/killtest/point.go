@@ -1,6 +1,7 @@
 package killtest
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -85,12 +86,18 @@ func pointsIn(t testing.TB, bq *localbq.Instance, methods []string) (out []Point
 	return out
 }
 
-// sample draws n points; 0 is all.
+// sample draws n points, of each method in turn, since most calls are of one or two methods; 0 is all.
 func sample(points []Point, n int, seed uint64) []Point {
 	if n <= 0 || n >= len(points) {
 		return points
 	}
 	random := rand.New(rand.NewPCG(seed, 0))
 	random.Shuffle(len(points), func(i, j int) { points[i], points[j] = points[j], points[i] })
+	turn, turns := map[Point]int{}, map[string]int{}
+	for _, p := range points {
+		turn[p] = turns[p.Method]
+		turns[p.Method]++
+	}
+	slices.SortStableFunc(points, func(a, b Point) int { return cmp.Compare(turn[a], turn[b]) })
 	return points[:n]
 }

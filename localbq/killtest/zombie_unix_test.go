@@ -20,7 +20,7 @@ func TestZombiesOfExactClient(t *testing.T) {
 		Client: func(t testing.TB, bq *localbq.Instance, dir string) *exec.Cmd {
 			return command("exact", endpoint+"="+bq.GRPC(), state+"="+dir)
 		},
-		Check: onceEach,
+		Check: onceEach, Sample: 9, SampleSeed: 1,
 	}.RunZombies(t)
 }
 
