@@ -41,16 +41,30 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// TestKilledTwins starts a second process while the first works. Nobody is killed, but whoever is second to store a checkpoint ends:
-// with exactly-once no row is there twice even then.
+// TestKilledTwins starts a second process while the first works, at a service that breaks connections now and then, before an append
+// is done and behind it. Nobody is killed, but whoever is second to store a checkpoint ends: with exactly-once no row is there
+// twice, or lost, even then.
 func TestKilledTwins(t *testing.T) {
 	drawSeed(t)
 	for _, method := range []string{exactlyOnce, atLeastOnce} {
 		t.Run(method, func(t *testing.T) {
 			s := newSuite(t, method, "3")
-			s.test(1).RunTwins(t, *instants)
+			k := s.test(1)
+			k.Prepare = breakConnections
+			k.RunTwins(t, *instants)
 			s.sum(t)
 		})
+	}
+}
+
+func breakConnections(t testing.TB, bq *localbq.Instance) {
+	t.Helper()
+	for _, phase := range []localbq.FaultPhase{localbq.PhaseReceive, localbq.PhaseApplied} {
+		err := bq.Faults().Add(localbq.Fault{Match: localbq.FaultMatch{Method: "AppendRows", Probability: 0.05}, Phase: phase,
+			Action: localbq.FaultAction{Reset: true}, Count: localbq.FaultAlways})
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

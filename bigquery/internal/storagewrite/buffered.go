@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/millrace-dev/millrace/bigquery/internal/tableadmin"
 	"github.com/millrace-dev/millrace/stream"
@@ -18,10 +19,11 @@ type toBuffered struct{ *Writer }
 
 // ownStream is the stream of a destination that one writer appends to.
 type ownStream struct {
-	name  string      // "" before the first append
-	next  int64       // the number that the next row gets
-	saved streamPoint // as of the last snapshot
-	probe bool        // restored, and nothing appended since: the stream may end elsewhere by now
+	name  string        // "" before the first append
+	next  int64         // the number that the next row gets
+	saved streamPoint   // as of the last snapshot
+	left  []streamPoint // streams that were left since, as far as they are to be seen
+	probe bool          // restored, and nothing appended since: the stream may end elsewhere by now
 
 	handle ownAppender // nil until it is needed
 	flight []entry     // unanswered appends, in order
@@ -34,6 +36,18 @@ type streamPoint struct {
 }
 
 func (s *ownStream) at() streamPoint { return streamPoint{s.name, s.next} }
+
+// leave makes this stream one that is written up to next for good. What comes then goes to another one.
+func (s *ownStream) leave(next int64) {
+	s.next = next
+	if s.changed() {
+		s.left = append(s.left, s.at())
+	}
+	s.name, s.next = "", 0
+}
+
+// changed reports whether there are rows that the last snapshot does not know.
+func (s *ownStream) changed() bool { return s.next > 0 && s.at() != s.saved }
 
 // ready asks nothing of the service: a record that is skipped or wrong costs no stream.
 func (w toBuffered) ready(context.Context, *Target) error { return nil }
@@ -79,7 +93,7 @@ func (w toBuffered) settle(ctx context.Context, t *Target, all bool) error {
 		}
 		v := judgeAt(e.call)
 		w.pop(t)
-		if v != nil && !echoed(e.call, v) {
+		if v != nil {
 			if err := w.recoverHead(ctx, t, e, v); err != nil {
 				return err
 			}
@@ -115,10 +129,6 @@ func judgeAt(c *call) *verdict {
 	}
 	return nil
 }
-
-// echoed reports whether the answer that the offset is taken means success: the connection had written the rows before, so it is
-// they that took it.
-func echoed(c *call, v *verdict) bool { return v != nil && v.exists() && c.sends > 1 }
 
 // mend settles what is answered.
 func (w toBuffered) mend(ctx context.Context) error {
@@ -198,7 +208,7 @@ func (w toBuffered) refresh(ctx context.Context, t *Target) error {
 // evictable: a stream that the last snapshot knows to its end can be left alone. It stays open; a later record gets a new
 // one.
 func (w toBuffered) evictable(t *Target) bool {
-	return len(t.own.flight) == 0 && (t.own.name == "" || t.own.at() == t.own.saved)
+	return len(t.own.flight) == 0 && len(t.own.left) == 0 && (t.own.name == "" || t.own.at() == t.own.saved)
 }
 
 func (w toBuffered) forget(t *Target) bool {
@@ -219,8 +229,12 @@ func (w toBuffered) close() {
 func (w toBuffered) prepare() []stream.Committable {
 	var cs []stream.Committable
 	for _, t := range w.order {
-		if t.own.next > 0 && t.own.at() != t.own.saved {
-			cs = append(cs, promise{t.own.name, t.own.next - 1, w.cfg.Lane}.committable())
+		ends := t.own.left
+		if t.own.changed() {
+			ends = append(slices.Clip(ends), t.own.at())
+		}
+		for _, end := range ends {
+			cs = append(cs, promise{end.name, end.next - 1, w.cfg.Lane}.committable())
 		}
 	}
 	return cs
@@ -233,7 +247,7 @@ func (w toBuffered) snapshot(checkpoint int64) []stream.State {
 		if t.own.name == "" {
 			continue
 		}
-		t.own.saved = t.own.at()
+		t.own.saved, t.own.left = t.own.at(), nil
 		states = append(states, streamState{t.dst, t.own.name, t.own.next, checkpoint}.state())
 	}
 	return states

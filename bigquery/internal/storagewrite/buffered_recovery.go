@@ -11,10 +11,12 @@ func (w toBuffered) recoverHead(ctx context.Context, t *Target, e entry, v *verd
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	w.appendFailed(&t.place, v)
 	r := w.newRecovery()
+	if !r.doubts(v, e.call.sends) {
+		w.appendFailed(&t.place, v)
+	}
 	r.renewed = e.via != t.own.handle
-	r.failed(e.batch, e.call.offset, v, e.call.sends > 0)
+	r.failed(e.batch, e.call.offset, v, e.call.sends)
 	return w.carryOut(ctx, t, r, true)
 }
 
@@ -94,7 +96,7 @@ func (w toBuffered) step(ctx context.Context, t *Target, r *recovery, handed *bo
 		w.cfg.Log.InfoContext(ctx, "stream does not go on from where it was left: a new one takes over",
 			append(w.about(t, r.verdict), "offset", r.offset)...)
 		w.setOwn(t, nil)
-		t.own.name, t.own.next = "", 0
+		t.own.leave(r.offset)
 		if err := w.ensure(ctx, t); err != nil {
 			return err
 		}
@@ -125,7 +127,7 @@ func (w toBuffered) sendAgain(ctx context.Context, t *Target, r *recovery, hande
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		r.sent(classifyError(err), false)
+		r.sent(classifyError(err), 0)
 		return nil
 	}
 	if *handed {
@@ -138,20 +140,19 @@ func (w toBuffered) sendAgain(ctx context.Context, t *Target, r *recovery, hande
 		return err
 	}
 	v := judgeAt(c)
-	if v != nil && r.echo(v, echoed(c, v)) {
-		v = nil
-	}
-	r.sent(v, c.sends > 0)
-	if v == nil {
+	doubt := v != nil && r.doubts(v, c.sends)
+	r.sent(v, c.sends)
+	switch {
+	case v == nil:
 		w.acked(entry{target: t, batch: b, call: c}) // the batch may be filled again from here on
-	} else {
+	case !doubt:
 		w.appendFailed(&t.place, v)
 	}
 	return nil
 }
 
-// collectBehind waits for one more append behind the one whose rows were refused. What it met is the refusal's doing, so it
-// is not counted.
+// collectBehind waits for one more append behind the one that failed. What it met is that failure's doing, so it is not
+// counted.
 func (w toBuffered) collectBehind(ctx context.Context, t *Target, r *recovery) error {
 	if len(t.own.flight) == 0 {
 		r.collected()

@@ -27,8 +27,8 @@ type recoveryMode uint8
 const (
 	// modeResend: the oldest unanswered batch failed, those behind it are still out. It goes to where it was to go.
 	modeResend recoveryMode = iota
-	// modeReplay: rows were refused, or the stream was abandoned. What is left goes to offsets counted anew, so an offset
-	// that is taken, or beyond the end, can be no echo of an earlier send.
+	// modeReplay: rows were refused, or the stream was abandoned. What is left goes to offsets counted anew, so nothing should be
+	// there, and nothing missing before.
 	modeReplay
 	// modeProbe: the first batch after a restore shows whether the stream still ends where the state says.
 	modeProbe
@@ -47,7 +47,9 @@ type recovery struct {
 	offset  int64    // of the first of them, or of what comes next
 	attempt int      // sends of the first batch that count against the schedule
 
-	wired     bool // a send of the first batch was written to a connection
+	wired     bool // an earlier send of the first batch was written to a connection
+	moving    bool // what is left goes to a new stream
+	moves     int  // new streams since the last batch was taken
 	renewed   bool // the batch failed on a connection before the one there is now
 	reopen    bool // the connection is of no use any more
 	reconcile bool // the table was reconciled
@@ -55,11 +57,11 @@ type recovery struct {
 	err       error // with recoverFail
 }
 
-// failed begins with the oldest unanswered batch of a stream, which failed at offset. wired says whether it was ever
-// written to a connection.
-func (r *recovery) failed(b *batch, offset int64, v *verdict, wired bool) {
-	r.mode, r.batches, r.offset, r.wired = modeResend, []*batch{b}, offset, wired
-	r.judge(v)
+// failed begins with the oldest unanswered batch of a stream, which failed at offset. sends says how often it was written to a
+// connection.
+func (r *recovery) failed(b *batch, offset int64, v *verdict, sends int) {
+	r.mode, r.batches, r.offset = modeResend, []*batch{b}, offset
+	r.judge(v, sends)
 }
 
 // restored begins with the first batch after a restore.
@@ -82,40 +84,40 @@ func (r *recovery) next() {
 	}
 }
 
-// sent reports the answer to the first batch, nil also where echo says that it means success. wired says whether the batch
-// was written to a connection this time.
-func (r *recovery) sent(v *verdict, wired bool) {
+// sent reports the answer to the first batch, nil for success. sends says how often it was written to a connection this time.
+func (r *recovery) sent(v *verdict, sends int) {
 	if v == nil {
 		r.offset += int64(r.batches[0].count)
 		r.batches = r.batches[1:]
-		r.attempt, r.wired, r.verdict = 0, false, nil
+		r.attempt, r.moves, r.wired, r.verdict = 0, 0, false, nil
 		if r.mode == modeProbe {
 			r.mode = modeReplay
 		}
 		r.next()
 		return
 	}
-	r.wired = r.wired || wired
-	r.judge(v)
+	r.judge(v, sends)
 }
 
-// echo reports whether the answer that the offset is taken means that an earlier send of these rows took it. again says that the
-// connection had written them before by itself. A probe's offset may be taken by what the writer before left, whoever sent
-// what how often: there it means nothing of the kind.
-func (r *recovery) echo(v *verdict, again bool) bool {
-	switch {
-	case !v.exists():
-		return false
-	case r.mode == modeResend:
-		return r.wired || again
-	}
-	return r.mode == modeReplay && again
+// doubts reports whether the answer that the offset is taken leaves open by whom: by these rows, when an earlier send of them
+// arrived and its answer was lost; or by those of another process that goes on from the same checkpoint and was quicker, when it
+// did not arrive. So it is no success. A probe's offset is taken by somebody else as a rule.
+func (r *recovery) doubts(v *verdict, sends int) bool {
+	return r.mode != modeProbe && v.exists() && (r.wired || sends > 1)
 }
 
-// judge decides about the failure of the first batch.
-func (r *recovery) judge(v *verdict) {
-	r.verdict = v
+// judge decides about the failure of the first batch, which was written to a connection so often this time.
+func (r *recovery) judge(v *verdict, sends int) {
+	doubt := r.doubts(v, sends)
+	r.verdict, r.wired = v, r.wired || sends > 0
 	switch {
+	case doubt && r.schedule.Spent(r.moves+1):
+		r.fail(fmt.Errorf("%w: %w", retry.ErrBudgetSpent, v.err))
+	case doubt:
+		// Everything before it was acknowledged, so it is known whose that is. It goes to a new stream with everything behind
+		// it; what this one holds from here on is never promised.
+		r.moves++
+		r.moving, r.step = true, recoverCollect
 	case v.kind == KindRows:
 		// Nothing of the request was written, so the stream ends where the request was to begin.
 		r.step = recoverRoute
@@ -186,9 +188,13 @@ func (r *recovery) routed(left *batch, lost int) {
 	}
 }
 
-// behind reports the answer to an append behind the one whose rows were refused. It was to go where the stream does not
-// reach, so it cannot have been taken.
+// behind reports the answer to an append behind the one that failed. Where that one's rows were refused, it was to go where the
+// stream does not reach, so it cannot have been taken.
 func (r *recovery) behind(b *batch, v *verdict) {
+	if r.moving {
+		r.batches = append(r.batches, b)
+		return
+	}
 	if v == nil || v.exists() {
 		r.fail(fmt.Errorf("%w: an append was taken behind one that was refused", ErrInconsistentStream))
 		return
@@ -198,7 +204,13 @@ func (r *recovery) behind(b *batch, v *verdict) {
 }
 
 // collected reports that no append of the stream is out any more.
-func (r *recovery) collected() { r.next() }
+func (r *recovery) collected() {
+	if r.moving {
+		r.step = recoverAbandon
+		return
+	}
+	r.next()
+}
 
 // reconciled reports how reconciling the table went.
 func (r *recovery) reconciled(err error) {
@@ -232,6 +244,7 @@ func (r *recovery) reopened(v *verdict) {
 // abandoned reports that there is a new stream: nothing is in it, and nothing that was ever promised is beyond what the
 // old one is known to hold.
 func (r *recovery) abandoned() {
+	r.moving = false
 	r.mode, r.offset, r.attempt, r.wired, r.reopen = modeReplay, 0, 0, false, false
 	r.next()
 }
