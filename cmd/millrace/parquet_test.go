@@ -23,9 +23,9 @@ import (
 	"github.com/millrace-dev/millrace/localbq"
 )
 
-// TestParquetMakesEqualTables loads the example from its documents, writes every table to a Parquet file, and loads that: both
-// tables have the same columns and the same rows.
-func TestParquetMakesEqualTables(t *testing.T) {
+// TestFilesMakeEqualTables loads the example from its documents, writes every table to a Parquet file and, by our own tool, to an
+// Avro file, and loads those: all tables of an event have the same columns and the same rows.
+func TestFilesMakeEqualTables(t *testing.T) {
 	dir := t.TempDir()
 	local, err := localbq.Start(t.Context(), localbq.Config{AutoCreateDataset: true})
 	if err != nil {
@@ -47,6 +47,11 @@ func TestParquetMakesEqualTables(t *testing.T) {
 		millrace(t, "write", "my-project.copy."+event, path, "--format", "parquet", "--checkpoint-dir", "file://"+dir+"/copies",
 			"--rest-endpoint", local.REST(), "--grpc-endpoint", local.GRPC())
 		copied := readArrow(t, client, "copy", event)
+		avro := filepath.Join(dir, event+".avro")
+		millrace(t, "read", "my-project.github."+event, "--format", "avro", "-o", avro, "--rest-endpoint", local.REST(), "--grpc-endpoint", local.GRPC())
+		millrace(t, "write", "my-project.avro."+event, avro, "--format", "avro", "--checkpoint-dir", "file://"+dir+"/avro",
+			"--rest-endpoint", local.REST(), "--grpc-endpoint", local.GRPC())
+		fromAvro := readArrow(t, client, "avro", event)
 		batches := filepath.Join(dir, event+".yaml")
 		job := fmt.Sprintf(`job: batches of %[1]s
 source: { files: { paths: [%[1]s.parquet, %[1]s-again.parquet], format: parquet } }
@@ -62,11 +67,13 @@ sink: { bigquery: { table: my-project.batches.%[1]s, schema: { infer: {} }, defa
 		if got := rowsOf(t, readArrow(t, client, "batches", event)); !slices.Equal(slices.Sorted(slices.Values(got)), want) {
 			t.Errorf("%s: %d rows sent in batches, want %d, or other ones", event, len(got), len(want))
 		}
-		if got, want := rowsOf(t, copied), rowsOf(t, original); len(want) == 0 || !slices.Equal(got, want) {
-			t.Errorf("%s: %d rows, want %d, or other ones", event, len(got), len(want))
-		}
-		if diff := cmp.Diff(schemaOf(t, original), schemaOf(t, copied)); diff != "" {
-			t.Errorf("%s: %s", event, diff)
+		for form, batches := range map[string][]arrow.RecordBatch{"Parquet": copied, "Avro": fromAvro} {
+			if got, want := rowsOf(t, batches), rowsOf(t, original); len(want) == 0 || !slices.Equal(got, want) {
+				t.Errorf("%s from %s: %d rows, want %d, or other ones", event, form, len(got), len(want))
+			}
+			if diff := cmp.Diff(schemaOf(t, original), schemaOf(t, batches)); diff != "" {
+				t.Errorf("%s from %s: %s", event, form, diff)
+			}
 		}
 	}
 }

@@ -111,6 +111,20 @@ func TestTypeNames(t *testing.T) {
 	}
 }
 
+// SER-125: a column without a mode is NULLABLE.
+func TestNoMode(t *testing.T) {
+	t.Parallel()
+	want := &table.Schema{Fields: []table.Field{{Name: "a", Type: table.Int64, Mode: table.Nullable}}}
+	rest, err := FromREST(&bqrest.TableSchema{Fields: []*bqrest.TableFieldSchema{{Name: "a", Type: "INTEGER"}}})
+	if err != nil || !rest.Equal(want) {
+		t.Errorf("REST: %v, %v", rest, err)
+	}
+	storage, err := FromStorage(&storagepb.TableSchema{Fields: []*storagepb.TableFieldSchema{{Name: "a", Type: storagepb.TableFieldSchema_INT64}}})
+	if err != nil || !storage.Equal(want) {
+		t.Errorf("storage: %v, %v", storage, err)
+	}
+}
+
 func TestUnknownColumnTypes(t *testing.T) {
 	t.Parallel()
 	_, err := FromREST(&bqrest.TableSchema{Fields: []*bqrest.TableFieldSchema{{Name: "a", Type: "RECORD",

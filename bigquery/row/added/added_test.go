@@ -1,6 +1,7 @@
 package added_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math/big"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"cloud.google.com/go/civil"
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/descriptorpb"
 
@@ -406,6 +408,15 @@ func TestFieldNumbers(t *testing.T) {
 			if !proto.Equal(before, c.message) {
 				t.Error("the inner serializer's descriptor was changed")
 			}
+			// The row has what is added under those numbers.
+			got, err := s.AppendRow(nil, dst, 5)
+			want := row.AppendInt([]byte{8}, 5)
+			for _, n := range c.want {
+				want = protowire.AppendVarint(protowire.AppendTag(want, protowire.Number(n), protowire.VarintType), 5)
+			}
+			if err != nil || !bytes.Equal(got, want) {
+				t.Errorf("row %x, %v, want %x", got, err, want)
+			}
 		})
 	}
 }
@@ -479,6 +490,17 @@ func TestChanges(t *testing.T) {
 	if got, err := s.AppendRow(nil, dst, 2); err != nil || string(got) != "\x08\x02\x12\x01v\x1a\x06DELETE\x22\x041/FF" {
 		t.Errorf("%q, %v", got, err)
 	}
+	t.Run("SER-1 a skipped record calls nothing", func(t *testing.T) {
+		called := 0
+		count := func(int64) (string, error) { called++; return "UPSERT", nil }
+		s, err := added.NewChanges(newBase(), added.Changes[int64]{Type: count, Sequence: count})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := s.AppendRow([]byte("x"), dst, -1); !errors.Is(err, row.ErrSkip) || string(got) != "x" || called > 0 {
+			t.Errorf("%q, %v, %d calls, want the skip and none", got, err, called)
+		}
+	})
 	for rec, kind := range map[int64]row.Kind{3: row.KindRequired, 4: row.KindProvider, 5: row.KindRange} {
 		_, err := s.AppendRow(nil, dst, rec)
 		wantKind(t, err, kind, "_change_type")

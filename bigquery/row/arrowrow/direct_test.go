@@ -145,7 +145,7 @@ func (s *service) batches(path string) []arrow.RecordBatch {
 func TestDirectRoundTrip(t *testing.T) {
 	s := newService(t)
 	rapid.Check(t, func(rt *rapid.T) {
-		schema := rowtest.Schemas(rowtest.Types(), 2).Draw(rt, "schema")
+		schema := rowtest.Schemas(rowtest.Types(), 5).Draw(rt, "schema")
 		plain(schema.Fields)
 		rows := make([][]row.Value, rapid.IntRange(1, 4).Draw(rt, "rows"))
 		var want []string

@@ -359,6 +359,19 @@ func TestSchemaFaults(t *testing.T) {
 	}
 }
 
+// SER-125: a column without a mode is NULLABLE.
+func TestNoMode(t *testing.T) {
+	schema, err := table.ParseSchemaJSON([]byte(`[{"name":"c","type":"INT64"},{"name":"s","type":"RECORD","fields":[{"name":"x","type":"STRING"}]}]`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c, x := schema.Fields[0], schema.Fields[1].Fields[0]; c.Mode != table.Nullable || x.Mode != table.Nullable {
+		t.Errorf("modes %v and %v, want NULLABLE", c.Mode, x.Mode)
+	}
+	want := []row.Value{rowtest.Null, rowtest.List(rowtest.Null)}
+	docCase{fields: schema.Fields, doc: `{"s":{}}`, want: want}.run(t, stored.Start(t), Fixed(schema))
+}
+
 // SER-141, SER-123: the very bytes.
 func TestBytes(t *testing.T) {
 	for _, c := range []struct {

@@ -1,9 +1,13 @@
 package protorow_test
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"testing"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/millrace-dev/millrace/bigquery/row/protorow"
 )
@@ -16,23 +20,39 @@ type conform struct {
 	options protorow.Options
 	record  string
 	schema  string // "" is not looked at
+	says    string // what the error about the type says, too
 	row     string // or kind and path of the error
 
-	stored  string // the row as BigQuery keeps it: members of JSON objects are sorted; "" is row
-	refused bool   // BigQuery does not take the row: what is no JSON is looked at there
+	others  map[string]string // more files, which m.proto imports
+	stored  string            // the row as BigQuery keeps it: members of JSON objects are sorted; "" is row
+	refused bool              // BigQuery does not take the row: what is no JSON is looked at there
 }
 
 func (c *conform) run(t *testing.T) {
-	if c.syntax == "" {
-		c.syntax = proto3
+	md := c.compiled(t)
+	if _, err := protorow.Of[proto.Message](md, c.options); c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)) {
+		t.Errorf("error %v, want one that says %q", err, c.says)
 	}
-	md := compiled(t, map[string]string{"m.proto": source(c.syntax, c.fields)})
 	if got := schemaOf(t, md, c.options); c.schema != "" && got != c.schema {
 		t.Errorf("schema %s, want %s", got, c.schema)
 	}
 	if got := rowOf(t, md, c.options, message(t, md, c.record)); c.row != "" && got != c.row {
 		t.Errorf("row %s, want %s", got, c.row)
 	}
+}
+
+func (c *conform) compiled(t *testing.T) protoreflect.MessageDescriptor {
+	t.Helper()
+	sources := map[string]string{"m.proto": source(cmp.Or(c.syntax, proto3), c.fields)}
+	if c.others != nil {
+		sources["m.proto"] = cmp.Or(c.syntax, proto3) + "; package t;"
+		for name, text := range c.others {
+			sources["m.proto"] += ` import "` + name + `";`
+			sources[name] = text
+		}
+		sources["m.proto"] += " message M { " + c.fields + " }"
+	}
+	return compiled(t, sources)
 }
 
 func TestValues(t *testing.T) {
@@ -113,6 +133,12 @@ func valueCases() []conform {
 
 // Declarations among other files: names of protobuf's own with other fields, and messages that are not protobuf's own.
 func TestNamesakes(t *testing.T) {
+	for _, c := range namesakeCases() {
+		t.Run(c.name, c.run)
+	}
+}
+
+func namesakeCases() (cases []conform) {
 	for _, c := range []struct{ name, file, text, field, record, schema, row string }{
 		{"SER-32 Duration", "mine.proto", "package google.protobuf; message Duration { int64 millis = 1; }", "google.protobuf.Duration f = 1;", "f { millis: 5 }", "f STRUCT<millis INT64>", "f: {millis: 5}"},
 		{"SER-32 Timestamp", "mine.proto", "package google.protobuf; message Timestamp { string seconds = 1; int32 nanos = 2; }", "google.protobuf.Timestamp f = 1;", "f { seconds: 'x' }", "f STRUCT<seconds STRING, nanos INT64>", `f: {seconds: "x", nanos: 0}`},
@@ -123,22 +149,18 @@ func TestNamesakes(t *testing.T) {
 		{"SER-38 google.type.Date", "google/type/date.proto", "package google.type; message Date { int32 year = 1; int32 month = 2; int32 day = 3; }", "google.type.Date f = 1;", "f { year: 2026 month: 11 }",
 			"f STRUCT<year INT64, month INT64, day INT64>", "f: {year: 2026, month: 11, day: 0}"},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			md := compiled(t, map[string]string{
-				"m.proto": proto3 + `; package t; import "` + c.file + `"; message M { ` + c.field + "}",
-				c.file:    proto3 + "; " + c.text,
-			})
-			if got := schemaOf(t, md, protorow.Options{}); got != c.schema {
-				t.Errorf("schema %s, want %s", got, c.schema)
-			}
-			if got := rowOf(t, md, protorow.Options{}, message(t, md, c.record)); got != c.row {
-				t.Errorf("row %s, want %s", got, c.row)
-			}
-		})
+		cases = append(cases, conform{name: c.name, fields: c.field, others: map[string]string{c.file: proto3 + "; " + c.text}, record: c.record, schema: c.schema, row: c.row})
 	}
+	return cases
 }
 
 func TestRejections(t *testing.T) {
+	for _, c := range rejectionCases() {
+		t.Run(c.name, c.run)
+	}
+}
+
+func rejectionCases() []conform {
 	nested := func(levels int) string {
 		text := "L1 a = 1; ---\n"
 		for i := 1; i < levels; i++ {
@@ -147,21 +169,22 @@ func TestRejections(t *testing.T) {
 		return text + fmt.Sprintf("message L%d { int64 a = 1; }", levels)
 	}
 	deep := strings.Repeat("a.", 15) + "a"
-	for _, c := range []conform{
-		{name: "SER-28 Empty", fields: "M2 m = 1; --- message M2 { google.protobuf.Empty e = 1; }", schema: "C-EMPTY m.e"},
+	record := strings.Repeat("a { ", 15) + "a: 7" + strings.Repeat(" }", 15)
+	return []conform{
+		{name: "SER-28 Empty", fields: "M2 m = 1; --- message M2 { google.protobuf.Empty e = 1; }", schema: "C-EMPTY m.e", says: "google.protobuf.Empty"},
 		{name: "SER-28 root", fields: "", schema: "C-EMPTY"},
 		{name: "SER-29 itself", fields: "Node n = 1; --- message Node { Node child = 1; }", schema: "C-RECURSIVE n.child"},
 		{name: "SER-29 itself as a list, a map, and by way of another", fields: "repeated M a = 1; map<string, M> b = 2; N c = 3; --- message N { M m = 1; }", schema: "C-RECURSIVE a, C-RECURSIVE b.value, C-RECURSIVE c.m"},
-		{name: "SER-29 marked", fields: "string n = 1; M child = 2;", options: protorow.Options{JSONPaths: []string{"child"}}, record: "child { n: 'x' child {} }", schema: "n STRING, child JSON", row: "n: \"\", child: `{\"n\":\"x\",\"child\":{}}`"},
-		{name: "SER-30 used by siblings", fields: "I a = 1; I b = 2; repeated I c = 3; --- message I { int64 n = 1; }", schema: "a STRUCT<n INT64>, b STRUCT<n INT64>, c REPEATED STRUCT<n INT64>"},
-		{name: "SER-31 id and ID", fields: "int64 id = 1; int64 ID = 2;", schema: "C-CASE ID"},
-		{name: "SER-31 nested, in a map", fields: "map<string, I> m = 1; I i = 2; --- message I { int64 fooBar = 1; int64 foobar = 2; }", schema: "C-CASE m.value.foobar, C-CASE i.foobar"},
+		{name: "SER-29 marked", fields: "string n = 1; M child = 2;", options: protorow.Options{JSONPaths: []string{"child"}}, record: "child { n: 'x' child {} }", schema: "n STRING, child JSON", row: "n: \"\", child: `{\"n\":\"x\",\"child\":{}}`", stored: "n: \"\", child: `{\"child\":{},\"n\":\"x\"}`"},
+		{name: "SER-30 used by siblings", fields: "I a = 1; I b = 2; repeated I c = 3; --- message I { int64 n = 1; }", record: "a { n: 1 } c { n: 3 } c {}",
+			schema: "a STRUCT<n INT64>, b STRUCT<n INT64>, c REPEATED STRUCT<n INT64>", row: "a: {n: 1}, b: NULL, c: [{n: 3}, {n: 0}]"},
+		{name: "SER-31 id and ID", fields: "int64 id = 1; int64 ID = 2;", schema: "C-CASE ID", says: "t.M has id and ID (at <root>)"},
+		{name: "SER-31 nested, in a map", fields: "map<string, I> m = 1; I i = 2; --- message I { int64 fooBar = 1; int64 foobar = 2; }", schema: "C-CASE m.value.foobar, C-CASE i.foobar", says: "t.I has fooBar and foobar (at m.value)"},
 		{name: "SER-39 16 levels", fields: nested(16), schema: "C-DEPTH " + deep},
-		{name: "SER-39 15 levels", fields: nested(15), schema: strings.Repeat("a STRUCT<", 15) + "a INT64" + strings.Repeat(">", 15)},
+		{name: "SER-39 15 levels", fields: nested(15), record: record, schema: strings.Repeat("a STRUCT<", 15) + "a INT64" + strings.Repeat(">", 15),
+			row: strings.Repeat("a: {", 15) + "a: 7" + strings.Repeat("}", 15)},
 		{name: "SER-39 a map counts", fields: strings.Replace(nested(15), "int64 a = 1", "map<string, string> a = 1", 1), schema: "C-DEPTH " + deep},
 		{name: "reserved name", fields: "int64 _PARTITIONTIME = 1;", schema: "C-NAME _PARTITIONTIME"},
-	} {
-		t.Run(c.name, c.run)
 	}
 }
 

@@ -291,6 +291,7 @@ func TestOptionsThatAreBytes(t *testing.T) {
 	files := func(f ...*descriptorpb.FileDescriptorProto) []*descriptorpb.FileDescriptorProto { return f }
 	number := protorow.Options{JSONOptionNumbers: []protowire.Number{50000}}
 	name := protorow.Options{JSONOptions: []protoreflect.ExtensionType{testpb.E_Json}}
+	both := protorow.Options{JSONOptions: name.JSONOptions, JSONOptionNumbers: number.JSONOptionNumbers}
 	for _, c := range []struct {
 		name    string
 		options []byte
@@ -300,6 +301,8 @@ func TestOptionsThatAreBytes(t *testing.T) {
 	}{
 		{"SER-61 a rival, by extension", varints(1), files(rival), name, "f STRING"},
 		{"SER-61 a rival, by number", varints(1), files(rival), number, "f JSON"},
+		{"SER-60 a rival, by extension and number", varints(1), files(rival), both, "f STRING"},
+		{"SER-60 own and rival, by extension and number", varints(1), files(rival, own), both, "f JSON"},
 		{"SER-62 own and rival", varints(1), files(rival, own), name, "f JSON"},
 		{"SER-62 rival behind", varints(1), files(own, rival), name, "f JSON"},
 		{"SER-63 bare, true", varints(1), nil, number, "f JSON"},

@@ -32,7 +32,7 @@ type typeMaker struct {
 var wellKnownNames = []string{"Timestamp", "Duration", "FieldMask", "Any", "Int32Value", "UInt32Value", "Int64Value", "UInt64Value",
 	"FloatValue", "DoubleValue", "BoolValue", "StringValue", "BytesValue", "Struct", "Value", "ListValue"}
 
-// randomType is a message type of some syntax, up to four STRUCTs deep, with protobuf's own messages of these names.
+// randomType is a message type of some syntax, up to five STRUCTs deep, with protobuf's own messages of these names.
 func randomType(t *rapid.T, names []string) protoreflect.MessageDescriptor {
 	syntax := rapid.SampledFrom([]string{"proto2", "proto3"}).Draw(t, "syntax")
 	m := typeMaker{T: t, names: names, file: &descriptorpb.FileDescriptorProto{Name: proto.String("m.proto"), Package: proto.String("t"), Syntax: &syntax,
@@ -90,7 +90,7 @@ func (m *typeMaker) field(in *descriptorpb.DescriptorProto, f *descriptorpb.Fiel
 	switch {
 	case t == descriptorpb.FieldDescriptorProto_TYPE_ENUM:
 		f.TypeName = proto.String(".t.Color")
-	case t == descriptorpb.FieldDescriptorProto_TYPE_MESSAGE && depth >= 4:
+	case t == descriptorpb.FieldDescriptorProto_TYPE_MESSAGE && depth >= 5:
 		f.Type = descriptorpb.FieldDescriptorProto_TYPE_INT64.Enum()
 	case t == descriptorpb.FieldDescriptorProto_TYPE_MESSAGE:
 		f.TypeName = proto.String(".t." + m.message(depth+1))

@@ -29,7 +29,7 @@ func (asText) Deserialize(r *row.Row, emit func(string) error) error {
 func TestStoredValues(t *testing.T) {
 	l := stored.Start(t)
 	count := 0
-	for _, c := range slices.Concat(valueCases(), modeCases(), markerCases()) {
+	for _, c := range slices.Concat(valueCases(), namesakeCases(), rejectionCases(), modeCases(), markerCases()) {
 		if c.row == "" || strings.HasPrefix(c.row, "R-") {
 			continue
 		}
@@ -94,10 +94,7 @@ func TestRandomMessagesStored(t *testing.T) {
 
 func (c *conform) store(t *testing.T, l *stored.Local) ([]stored.Way[string], error) {
 	t.Helper()
-	if c.syntax == "" {
-		c.syntax = proto3
-	}
-	md := compiled(t, map[string]string{"m.proto": source(c.syntax, c.fields)})
+	md := c.compiled(t)
 	rows, err := protorow.Of[proto.Message](md, c.options)
 	if err != nil {
 		t.Fatal(err)

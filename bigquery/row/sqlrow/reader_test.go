@@ -92,6 +92,10 @@ func TestColumnsOfASource(t *testing.T) {
 			r, err := sqlrow.NewReader(one(c.typ), s)
 			if c.never != "" {
 				faulty(t, err, c.never, c.path)
+				if c.field.Mode == table.Nullable { // of a table, whose value is NULL
+					_, err := stored.Ways(t.Context(), l, rowtest.OfValues(s), reading{one(c.typ)}, true, []row.Value{rowtest.Null})
+					faulty(t, err, c.never, c.path)
+				}
 				return
 			}
 			if err != nil {
