@@ -26,8 +26,14 @@ var quickBuffered = BufferedStreamOptions{RecoveryInitialBackoff: time.Milliseco
 // exactlyOnce makes a lane that goes on from states.
 func (l *local) exactlyOnce(t *testing.T, states ...stream.State) *checkpointed {
 	t.Helper()
+	return l.exactlyOnceBut(t, nil, states...)
+}
+
+// exactlyOnceBut is exactlyOnce with failed records left to a policy.
+func (l *local) exactlyOnceBut(t *testing.T, failures stream.FailurePolicy, states ...stream.State) *checkpointed {
+	t.Helper()
 	sink, err := NewSink(byEvent(t), row.Serializer[[]byte](newEventRows(t)), SinkOptions{Method: MethodExactlyOnce, Connection: l.connection,
-		BufferedStream: quickBuffered})
+		BufferedStream: quickBuffered, Failures: failures})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,5 +183,55 @@ func TestRestoreLeavesWhatNobodyPromised(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// A refusal of rows does not tell where the stream ends.
+func TestRestoreAfterARefusalLeavesWhatNobodyPromised(t *testing.T) {
+	t.Parallel()
+	appends := localbq.FaultMatch{Service: "write", Method: "AppendRows"}
+	for name, c := range map[string]struct {
+		first int // rows of the first append, whose first is refused
+		lost  bool
+	}{
+		"SW-123_some rows": {first: 3},
+		"SW-123_every row": {first: 1},
+		"SW-123_some rows, and the answer behind it is lost": {first: 3, lost: true},
+		"SW-123_every row, and the answer behind it is lost": {first: 1, lost: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := startLocal(t, localbq.Config{})
+			before := l.exactlyOnce(t)
+			before.rows(0, 1)
+			before.checkpoint()
+			before.rows(90, 91, 92)
+			before.flush() // and dies
+			faults := []localbq.Fault{{Name: "refused", Match: appends, Count: 1, Action: localbq.FaultAction{Status: &localbq.FaultStatus{
+				Code: "INVALID_ARGUMENT", RowErrors: []localbq.FaultRowError{{Index: 0, Message: "bad"}}}}}}
+			if c.lost {
+				faults = append(faults, localbq.Fault{Name: "lost", Count: 1, Action: localbq.FaultAction{LoseAck: true},
+					Match: localbq.FaultMatch{Service: "write", Method: "AppendRows", After: "refused"}})
+			}
+			for _, f := range faults {
+				if err := l.Faults().Add(f); err != nil {
+					t.Fatal(err)
+				}
+			}
+			after := l.exactlyOnceBut(t, stream.LogAndDrop(), before.states...)
+			before.commit()
+			after.taken = before.taken
+			after.rows([]int{2, 3, 4}[:c.first]...)
+			after.checkpoint()
+			after.commit()
+			after.rows(5)
+			after.checkpoint()
+			after.commit()
+			want := slices.Concat([]int{0, 1}, []int{3, 4}[:c.first-1], []int{5})
+			if d := cmp.Diff(want, l.rowsOf(t)); d != "" {
+				t.Error(d)
+			}
+			l.Faults().MustAllFire(t)
+		})
 	}
 }

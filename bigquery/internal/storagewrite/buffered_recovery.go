@@ -9,7 +9,7 @@ import (
 // recoverHead mends the oldest append of a target's stream, which has failed.
 func (w toBuffered) recoverHead(ctx context.Context, t *Target, e entry, v *verdict) error {
 	if ctx.Err() != nil {
-		return context.Cause(ctx)
+		return w.latch(context.Cause(ctx)) // the batch is in nobody's hands
 	}
 	r := w.newRecovery()
 	if !r.doubts(v, e.call.sends) {

@@ -53,6 +53,7 @@ type recovery struct {
 	renewed   bool // the batch failed on a connection before the one there is now
 	reopen    bool // the connection is of no use any more
 	reconcile bool // the table was reconciled
+	refused   bool // rows were
 	verdict   *verdict
 	err       error // with recoverFail
 }
@@ -119,7 +120,7 @@ func (r *recovery) judge(v *verdict, sends int) {
 		r.moves++
 		r.moving, r.step = true, recoverCollect
 	case v.kind == KindRows:
-		// Nothing of the request was written, so the stream ends where the request was to begin.
+		// Nothing of the request was written.
 		r.step = recoverRoute
 	case v.kind == KindSchemaMismatch && r.updates:
 		r.mismatch()
@@ -169,7 +170,7 @@ func (r *recovery) waited() { r.next() }
 
 // routed reports what the first batch has left without its refused rows, nil for nothing, and how many it lost.
 func (r *recovery) routed(left *batch, lost int) {
-	if lost == 0 && r.mode == modeReplay {
+	if lost == 0 && (r.mode == modeReplay || r.refused) {
 		r.fail(fmt.Errorf("%w: %w", ErrNoProgress, r.verdict.err))
 		return
 	}
@@ -177,9 +178,9 @@ func (r *recovery) routed(left *batch, lost int) {
 	if left != nil {
 		r.batches = append([]*batch{left}, r.batches...)
 	}
-	r.attempt, r.wired = 0, false
-	switch {
-	case r.mode == modeReplay, r.mode == modeProbe && lost > 0:
+	r.attempt, r.wired, r.refused = 0, false, true
+	switch r.mode {
+	case modeReplay, modeProbe:
 		// Rows are looked at before their offset is: whether a restored stream ends there is still to be seen.
 		r.next()
 	default:
