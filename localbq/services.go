@@ -26,6 +26,8 @@ import (
 const (
 	maxReceiveBytes = 24 << 20
 	maxSendBytes    = 129 << 20
+	// readBytes is what is taken from a connection at a time.
+	readBytes = 256 << 10
 	// windowBytes lets a client have several large requests on the way.
 	windowBytes = 16 << 20
 )
@@ -92,6 +94,7 @@ func (i *Instance) newGRPC() *grpc.Server {
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
 		grpc.MaxRecvMsgSize(maxReceiveBytes),
 		grpc.MaxSendMsgSize(maxSendBytes),
+		grpc.ReadBufferSize(readBytes),
 		grpc.InitialWindowSize(windowBytes),
 		grpc.InitialConnWindowSize(windowBytes),
 		grpc.UnaryInterceptor(i.watch().Unary),

@@ -171,6 +171,7 @@ type EncodedBatch struct {
 
 // EncodedWriter is a Writer that takes what an Encoder made, beside or instead of records.
 type EncodedWriter interface {
-	// WriteEncoded takes one batch, as Write takes a record. It may keep b.Data until the next Flush.
+	// WriteEncoded takes one batch, as Write takes a record. b.Data is the writer's from then on: it may be sent from where it is,
+	// so nobody changes it any more.
 	WriteEncoded(ctx context.Context, b EncodedBatch) error
 }

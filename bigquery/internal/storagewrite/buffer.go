@@ -13,13 +13,20 @@ import (
 type rowBuffer struct {
 	data []byte
 	refs atomic.Int32
-	home *bufferCache
+	home *bufferCache // nil where the memory is somebody else's
+}
+
+// borrowed is memory that belongs to whoever handed it over, and is not used again.
+func borrowed(data []byte) *rowBuffer {
+	b := &rowBuffer{data: data}
+	b.refs.Store(1)
+	return b
 }
 
 func (b *rowBuffer) hold() { b.refs.Add(1) }
 
 func (b *rowBuffer) free() {
-	if b.refs.Add(-1) == 0 {
+	if b.refs.Add(-1) == 0 && b.home != nil {
 		b.home.put(b)
 	}
 }

@@ -75,7 +75,7 @@ func (s *service) takeSeat(ctx context.Context) (client *bqstorage.BigQueryWrite
 		}
 	}
 	if free == nil {
-		w, err := s.connection.WriteClient(context.WithoutCancel(ctx))
+		w, err := s.connection.WriteClient(context.WithoutCancel(ctx), largeWrites...)
 		if err != nil {
 			return nil, nil, err
 		}

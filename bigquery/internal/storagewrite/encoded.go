@@ -62,7 +62,8 @@ func unpack(data []byte) (s *schema, count int, rows []byte, err error) {
 	return s, count, rows, nil
 }
 
-// WriteEncoded takes what an Encoder made, in this process or another. It copies the rows.
+// WriteEncoded takes what an Encoder made, in this process or another. A batch about as large as a request travels as it is,
+// without a copy; rows of smaller ones are collected.
 func (w *Writer) WriteEncoded(ctx context.Context, b stream.EncodedBatch) error {
 	if err := w.Enter(ctx); err != nil {
 		return err
@@ -71,7 +72,7 @@ func (w *Writer) WriteEncoded(ctx context.Context, b stream.EncodedBatch) error 
 	if err != nil {
 		return fmt.Errorf("encoded batch: %w", err)
 	}
-	s, _, rows, err := unpack(b.Data)
+	s, count, rows, err := unpack(b.Data)
 	if err != nil {
 		return fmt.Errorf("encoded batch for %s: %w", dst, err)
 	}
@@ -82,6 +83,10 @@ func (w *Writer) WriteEncoded(ctx context.Context, b stream.EncodedBatch) error 
 	if err := w.adopt(ctx, t, s); err != nil {
 		return err
 	}
+	if whole := (&batch{count: count, bytes: rowBytes(rows, count), schema: t.schema}); w.fills(t, whole.bytes, len(rows)) {
+		whole.rows = borrowed(rows)
+		return w.pass(ctx, t, whole)
+	}
 	for left := rows; len(left) > 0; {
 		var row []byte
 		row, left, _ = nextRow(left) // checked by unpack
@@ -90,6 +95,32 @@ func (w *Writer) WriteEncoded(ctx context.Context, b stream.EncodedBatch) error 
 		}
 	}
 	return nil
+}
+
+// rowBytes is the sum of the lengths of framed rows, which are known to be sound.
+func rowBytes(framed []byte, count int) (sum int) {
+	for range count {
+		var row []byte
+		row, framed, _ = nextRow(framed)
+		sum += len(row)
+	}
+	return sum
+}
+
+// fills reports whether rows are neither more than a request holds nor so few that they should wait for others.
+func (w *Writer) fills(t *Target, bytes, framed int) bool {
+	most := w.cfg.Options.MaxAppendBytes
+	return bytes >= most/4 && bytes <= most && t.overhead+framed <= maxRequestBytes
+}
+
+// pass sends a batch that was not pending.
+func (w *Writer) pass(ctx context.Context, t *Target, b *batch) error {
+	t.touched = true
+	w.pending += b.size() // send takes it off again
+	if err := w.way.send(ctx, t, b); err != nil {
+		return err
+	}
+	return w.limit(ctx)
 }
 
 // adopt makes the schema of an encoded batch the target's, and opens the target.

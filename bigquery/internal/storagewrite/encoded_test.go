@@ -70,6 +70,33 @@ func TestEncodedBatchesGrowTo512KiB(t *testing.T) {
 	}
 }
 
+func TestBatchesAsLargeAsARequestAreNotCopied(t *testing.T) {
+	t.Parallel()
+	batches := pack(t, &schemas{}, func(_ *Packer, row func(string)) {
+		for range 1100 {
+			row(strings.Repeat("x", 500))
+		}
+	})
+	b := newBench(t, &far{}, nil)
+	b.w.cfg.Options.MaxAppendBytes = 512 << 10
+	for i, eb := range batches {
+		if err := b.w.WriteEncoded(t.Context(), eb); err != nil {
+			t.Fatal(err)
+		}
+		sent := b.w.flight.entries
+		if i == 0 && (len(sent) != 1 || &sent[0].batch.rows.data[0] != &eb.Data[len(eb.Data)-sent[0].batch.size()]) {
+			t.Errorf("%d appends, of other memory", len(sent))
+		}
+		if i == 1 && len(sent) != 1 {
+			t.Errorf("the rest, of %d bytes, did not wait for more", len(eb.Data))
+		}
+	}
+	b.flush()
+	if tally := b.w.Tally(); tally.Written != 1100 || tally.Bytes != 550_000 || len(batches) != 2 {
+		t.Errorf("%d batches, %+v", len(batches), tally)
+	}
+}
+
 func TestSchemaChangeDividesEncodedBatches(t *testing.T) {
 	t.Parallel()
 	rows := &schemas{fingerprint: 1}

@@ -11,6 +11,7 @@ import (
 	bqstorage "cloud.google.com/go/bigquery/storage/apiv1"
 	"cloud.google.com/go/bigquery/storage/apiv1/storagepb"
 	"github.com/googleapis/gax-go/v2"
+	"google.golang.org/api/option"
 	"google.golang.org/grpc"
 
 	"github.com/millrace-dev/millrace/bigquery/table"
@@ -97,12 +98,19 @@ func (s *service) release() error {
 	return errors.Join(errs...)
 }
 
+// largeWrites hands requests to the system in fewer and larger pieces than gRPC does by itself, 32 KiB: a tenth of the processor
+// time of a request of 512 KiB. The buffers belong to who is writing just now, not to each connection.
+var largeWrites = []option.ClientOption{
+	option.WithGRPCDialOption(grpc.WithWriteBufferSize(512 << 10)),
+	option.WithGRPCDialOption(grpc.WithSharedWriteBuffer(true)),
+}
+
 func (s *service) client(ctx context.Context) (*bqstorage.BigQueryWriteClient, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.write == nil {
 		// Some credentials keep the context for as long as they refresh their token.
-		w, err := s.connection.WriteClient(context.WithoutCancel(ctx))
+		w, err := s.connection.WriteClient(context.WithoutCancel(ctx), largeWrites...)
 		if err != nil {
 			return nil, err
 		}
