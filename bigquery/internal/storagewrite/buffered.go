@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 
 	"github.com/millrace-dev/millrace/bigquery/internal/tableadmin"
 	"github.com/millrace-dev/millrace/stream"
@@ -26,7 +27,9 @@ type ownStream struct {
 	probe bool          // restored, and nothing appended since: the stream may end elsewhere by now
 
 	handle ownAppender // nil until it is needed
-	flight []entry     // unanswered appends, in order
+	flight []entry     // unanswered appends, in order, and so are their answers
+
+	trouble atomic.Bool // one of flight has failed
 }
 
 // streamPoint is how far a stream is written.
@@ -62,6 +65,10 @@ func (w toBuffered) send(ctx context.Context, t *Target, b *batch) error {
 	}
 	c := w.newCall(b)
 	c.offset = t.own.next
+	if len(t.own.flight) == 0 {
+		t.own.trouble.Store(false)
+	}
+	c.trouble = &t.own.trouble
 	if err := t.own.handle.append(ctx, c); err != nil {
 		return w.latch(w.stopped(ctx, fmt.Errorf("append to %s: %w", t.name, err)))
 	}

@@ -837,3 +837,43 @@ func TestBufferedMemory(t *testing.T) {
 		t.Errorf("%d bytes are out", n)
 	}
 }
+
+// Rows that are acknowledged behind an append in doubt are sent again, to a new stream. Nothing may have been written over them
+// meanwhile, and batches of their size are used again.
+func TestBufferedKeepsRowsBehindADoubt(t *testing.T) {
+	t.Parallel()
+	b := newBuffered(t, &far{appends: map[string][]string{"": {"hold"}}}, func(c *Config) { c.Options.MaxAppendBytes = 100 << 10 })
+	row := func(c string) string { return strings.Repeat(c, 90<<10) }
+	answer := func(a string) {
+		c, h := b.far.held[0], b.far.holders[0]
+		b.far.held, b.far.holders = b.far.held[1:], b.far.holders[1:]
+		h.answer(c, a)
+	}
+	for _, c := range []string{"a", "b"} { // from here on, buffers are of the size that is used again
+		b.batches(row(c))
+		answer("ok")
+	}
+	b.flush()
+	b.batches(row("c"), row("d"))
+	answer("resent exists")
+	answer("ok")
+	b.far.appends[""] = []string{"ok"}
+	other, err := b.w.Target(tableOf("u"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	other.usualBytes = 90 << 10
+	b.w.attention.Store(false) // the lane has not noticed yet
+	if err := b.writeTo(tableOf("u"), row("x")); err != nil {
+		t.Fatal(err)
+	}
+	b.flush()
+	var got []string
+	for _, line := range b.far.wire {
+		got = append(got, line[:min(len(line), 7)])
+	}
+	b.promised("s1@1", "s3@1", "u/s2@0")
+	if d := cmp.Diff([]string{"s1@0: a", "s1@1: b", "s1@2: c", "s1@3: d", "s2@0: x", "s3@0: c", "s3@1: d"}, got); d != "" {
+		t.Error(d)
+	}
+}

@@ -21,6 +21,7 @@ type call struct {
 
 	resends   stream.Counter // counts what the connection layer sends again
 	attention *atomic.Bool   // raised when the call has failed, or has news
+	trouble   *atomic.Bool   // raised when the call has failed, and shared with the appends behind it; nil on default streams
 	load      *atomic.Int64  // bytes of the lane's unanswered appends
 
 	// done is closed when answer and err are final. A nil err with an answer that holds no error is success.
@@ -37,13 +38,17 @@ type call struct {
 }
 
 // finish makes the result known. Called once, from whichever goroutine learned of it; it counts nothing, classifies
-// nothing and calls no one. The rows of a success are not needed again.
+// nothing and calls no one. The rows of a success are not needed again, unless an append before it has failed: then they may
+// have to go to another stream with that one's.
 func (c *call) finish(answer *storagepb.AppendRowsResponse, err error) {
 	c.answer, c.err = answer, err
 	c.load.Add(-int64(c.size))
 	ok := err == nil && answer.GetError() == nil && len(answer.GetRowErrors()) == 0
-	if ok {
+	switch {
+	case ok && (c.trouble == nil || !c.trouble.Load()):
 		c.batch.rows.free()
+	case !ok && c.trouble != nil:
+		c.trouble.Store(true)
 	}
 	news := c.news != nil && answer.GetUpdatedSchema() != nil
 	if news {
