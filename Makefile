@@ -8,7 +8,7 @@ INSTANTS ?= 500
 POINTS   ?= 0
 STORMS   ?= 5000
 # How long a soak takes: `make soak SOAK=1h`.
-SOAK     ?= 10s
+SOAK     ?= 20s
 # How long each fuzz test runs: `make fuzz FUZZTIME=10m`.
 FUZZTIME ?= 1m
 

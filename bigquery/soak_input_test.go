@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -20,15 +21,18 @@ import (
 	"github.com/millrace-dev/millrace/stream"
 )
 
-// soakHot is a table that is written to all the time, by all lanes.
-const soakHot = "hot"
+const (
+	soakHot    = "hot"    // a table that is written to all the time, by all lanes
+	soakFallow = "fallow" // one that is written to for the first quarter, and again once it was deleted
+)
 
 // soakSource gives documents at a steady rate until a deadline. Each split walks round a ring of tables of its own, a few at a
-// time. The document at a position is always for the same table.
+// time.
 type soakSource struct {
 	plan     soakPlan
 	deadline time.Time
 	drifted  atomic.Bool // documents for some tables have another field
+	dropped  atomic.Bool // the fallow table was deleted
 
 	mu   sync.Mutex // guards what follows
 	at   [soakLanes]int64
@@ -78,20 +82,27 @@ func (s *soakSource) step(at int64) int64 {
 
 // table is where the document at a position of a split goes.
 func (s *soakSource) table(split int, at int64) string {
-	if at%10 == 0 {
+	switch {
+	case at%10 == 0:
 		return soakHot
+	case at%50 == 25 && (at < s.quarter() || s.dropped.Load()):
+		return soakFallow
 	}
 	ring := int64(s.plan.destinations / soakLanes)
 	n := (s.step(at) + at%int64(s.plan.active)) % ring
 	return fmt.Sprintf("t%d", n*soakLanes+int64(split))
 }
 
-// quiet is a table that nobody writes to for half a round.
-func (s *soakSource) quiet() string {
+// quarter is a split's position after a quarter of the time.
+func (s *soakSource) quarter() int64 {
+	return int64(float64(s.plan.rate) * s.plan.length.Seconds() / 4)
+}
+
+// fallow reports whether no split has documents for the fallow table any more.
+func (s *soakSource) fallow() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	ring := int64(s.plan.destinations / soakLanes)
-	return fmt.Sprintf("t%d", (s.step(s.at[0])+ring/2)%ring*soakLanes)
+	return slices.Min(s.at[:]) > s.quarter()
 }
 
 // document is the document at a position of a split.

@@ -82,6 +82,7 @@ type soakJob struct {
 	source  *soakSource
 	sink    *Sink[[]byte]
 	handle  engine.Handle
+	rested  int   // checkpoints when the fallow table had got its last row
 	dropped int64 // rows of the table that was deleted
 
 	result engine.Result
@@ -131,26 +132,33 @@ func (s *soak) run() {
 	s.watch(ended)
 }
 
+// soakEvent is something that happens after a part of the time, once it reports that it has.
+type soakEvent struct {
+	at float64
+	do func() bool
+}
+
 // watch takes samples until the jobs have ended, and lets happen what is to happen.
 func (s *soak) watch(ended <-chan struct{}) {
-	events := []struct {
-		at float64 // of the length
-		do func()
-	}{
-		{0.30, s.storm}, {0.40, s.drop}, {0.50, s.drift}, {0.55, s.storm}, {0.80, s.storm},
+	events := []soakEvent{
+		{0.30, s.storm}, {0.40, func() bool { return s.drop(s.jobs[0]) }}, {0.40, func() bool { return s.drop(s.jobs[1]) }},
+		{0.50, s.drift}, {0.55, s.storm}, {0.80, s.storm},
 	}
 	tick := time.NewTicker(s.plan.sample)
 	defer tick.Stop()
 	for {
 		select {
 		case <-ended:
+			if len(events) > 0 {
+				s.Errorf("%d of what was to happen did not", len(events))
+			}
 			return
 		case <-tick.C:
 		}
-		for len(events) > 0 && time.Since(s.began) >= time.Duration(events[0].at*float64(s.plan.length)) {
-			events[0].do()
-			events = events[1:]
-		}
+		into := time.Since(s.began)
+		events = slices.DeleteFunc(events, func(e soakEvent) bool {
+			return into >= time.Duration(e.at*float64(s.plan.length)) && e.do()
+		})
 		f := takeFootprint()
 		f.at = time.Since(s.began)
 		s.samples = append(s.samples, f)
@@ -168,27 +176,40 @@ func (s *soak) watch(ended <-chan struct{}) {
 	}
 }
 
-func (s *soak) storm() {
+func (s *soak) storm() bool {
 	s.Log("quotas are used up")
 	s.service.storm(s.plan.storm)
+	return true
 }
 
-// drop deletes a table of each job. Of the job that appends to default streams it is one that is written to all the time;
-// rows on their way to streams of its own would be gone with a table, which that method does not get over, so there it is
-// one that comes back later.
-func (s *soak) drop() {
-	quiet := s.jobs[1].source.quiet()
-	s.Logf("tables a.%s and x.%s are deleted", soakHot, quiet)
-	s.jobs[0].dropped = s.service.drop("a." + soakHot)
-	s.jobs[1].dropped = s.service.drop("x." + quiet)
+// drop deletes a table of a job once it may. Of the job that appends to default streams it is one that is written to all the
+// time. Rows on their way to streams of its own would be gone with a table, which that method does not get over: there it is
+// one whose rows are all visible.
+func (s *soak) drop(j *soakJob) bool {
+	name := j.dataset + "." + soakHot
+	if j.sink.config.write.Buffered {
+		checkpoints := j.handle.Status().Checkpoints
+		if j.rested == 0 && j.source.fallow() {
+			j.rested = checkpoints
+		}
+		if j.rested == 0 || checkpoints < j.rested+3 { // one may be under way, and the commit of another
+			return false
+		}
+		name = j.dataset + "." + soakFallow
+	}
+	s.Logf("table %s is deleted", name)
+	j.dropped = s.service.drop(name)
+	j.source.dropped.Store(true)
+	return true
 }
 
 // drift gives the rows of some tables one more column.
-func (s *soak) drift() {
+func (s *soak) drift() bool {
 	s.Log("rows get another column")
 	for _, j := range s.jobs {
 		j.source.drifted.Store(true)
 	}
+	return true
 }
 
 // check accounts for the job's records.
