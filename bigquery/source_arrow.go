@@ -2,6 +2,7 @@ package bigquery
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"time"
 
@@ -22,6 +23,9 @@ type ArrowSession struct {
 // at once.
 func ReadArrow(ctx context.Context, from Input, o SourceOptions) (*ArrowSession, error) {
 	config, err := o.resolve(from)
+	if o.ReaderSchema != "" {
+		err = errors.Join(err, errors.New("ReaderSchema is an Avro schema, and batches of Arrow are as the session has them: leave it out, or read rows"))
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -43,8 +43,8 @@ type SourceOptions struct {
 	SelectedFields []string
 	// ReaderSchema is an Avro schema that rows are read with, instead of the session's: rows hold the fields of that record, in its
 	// order, found by name or alias, converted to its types where Avro allows; fields that the table lacks are their defaults. What can
-	// never fit fails the plan, with D-SCHEMA; a NULL that its type does not allow fails the read, with D-NULL. Default: rows are as
-	// the session has them.
+	// never fit fails the plan, with D-SCHEMA; a NULL that its type does not allow fails the read, with D-NULL. ReadArrow refuses it.
+	// Default: rows are as the session has them.
 	ReaderSchema string
 	// RowRestriction is the body of a WHERE clause, at most 1,000,000 bytes (stream.proto,
 	// ReadSession.TableReadOptions.row_restriction). It cuts what is transferred; what is billed, only on partitioning

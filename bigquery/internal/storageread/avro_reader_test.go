@@ -19,13 +19,14 @@ const sessionOfAll = `{"type":"record","name":"__root__","fields":[
 	{"name":"st","type":["null",{"type":"record","name":"__s_0","fields":[{"name":"x","type":["null","long"]},{"name":"y","type":["null","string"]}]}]},
 	{"name":"list","type":{"type":"array","items":"long"}},
 	{"name":"r","type":["null",{"type":"record","namespace":"google.sqlType","name":"RANGE_DATE","sqlType":"RANGE","fields":[
-		{"name":"start","type":["null",{"type":"int","logicalType":"date"}]},{"name":"end","type":["null",{"type":"int","logicalType":"date"}]}]}]}]}`
+		{"name":"start","type":["null",{"type":"int","logicalType":"date"}]},{"name":"end","type":["null",{"type":"int","logicalType":"date"}]}]}]},
+	{"name":"ratio","type":"double"}]}`
 
 // blockOfAll is a row: everything, or null where it can be.
 func blockOfAll(nulls bool) []byte {
 	b := avroLong(nil, 7)
 	if nulls {
-		return append(b, 0, 0, 0, 0, 0, 0, 0, 0)
+		return avroDouble(append(b, 0, 0, 0, 0, 0, 0, 0, 0), 1.5)
 	}
 	b = avroLong(append(b, 2), 5)
 	b = avroBytes(append(b, 2), "tea")
@@ -34,7 +35,7 @@ func blockOfAll(nulls bool) []byte {
 	b = avroBytes(append(b, 2), "\x3b\x9a\xca\x00")
 	b = avroBytes(append(avroLong(append(b, 2, 2), 3), 2), "why")
 	b = append(avroLong(avroLong(avroLong(b, 2), 1), 300), 0)
-	return append(avroLong(append(b, 2, 2), -1), 0)
+	return avroDouble(append(avroLong(append(b, 2, 2), -1), 0), 1.5)
 }
 
 func readerRecord(fields string) string {
@@ -129,7 +130,9 @@ func TestReaderSchemaThatDoesNotFit(t *testing.T) {
 		{"SER-161 no default", `{"name":"nope","type":"long"}`, false, row.KindResolve, "nope"},
 		{"a default of another type", `{"name":"nope","type":"long","default":"x"}`, false, row.KindResolve, "nope"},
 		{"text as a number", `{"name":"s","type":["null","long"]}`, false, row.KindResolve, "s"},
-		{"double as float", `{"name":"id","type":"boolean"}`, false, row.KindResolve, "id"},
+		{"long as boolean", `{"name":"id","type":"boolean"}`, false, row.KindResolve, "id"},
+		{"double as float", `{"name":"ratio","type":"float"}`, false, row.KindResolve, "ratio"},
+		{"SER-160 double as long", `{"name":"ratio","type":"long"}`, false, row.KindResolve, "ratio"},
 		{"a list as a number", `{"name":"list","type":"long"}`, false, row.KindResolve, "list"},
 		{"elements", `{"name":"list","type":{"type":"array","items":"string"}}`, false, row.KindResolve, "list"},
 		{"a decimal of another scale", `{"name":"num","type":["null",{"type":"bytes","logicalType":"decimal","precision":38,"scale":8}]}`, false, row.KindResolve, "num"},

@@ -130,7 +130,12 @@ func documents(t *testing.T, schema []byte, b bigquery.Block) (docs []string) {
 }
 
 func TestReadArrowRefuses(t *testing.T) {
-	if _, err := bigquery.ReadArrow(t.Context(), bigquery.FromTable(read), bigquery.SourceOptions{Connection: bigquery.Connection{GRPCEndpoint: "127.0.0.1:1", RESTEndpoint: "127.0.0.1:1"}, Limit: -1}); err == nil || !strings.Contains(err.Error(), "Limit") {
-		t.Errorf("%v, want the option named", err)
+	nowhere := bigquery.Connection{GRPCEndpoint: "127.0.0.1:1", RESTEndpoint: "127.0.0.1:1"}
+	const reader = `{"type":"record","name":"R","fields":[{"name":"id","type":"double"}]}`
+	_, err := bigquery.ReadArrow(t.Context(), bigquery.FromTable(read), bigquery.SourceOptions{Connection: nowhere, Limit: -1, ReaderSchema: reader})
+	for _, option := range []string{"Limit", "ReaderSchema"} {
+		if err == nil || !strings.Contains(err.Error(), option) {
+			t.Errorf("%v, want %s named", err, option)
+		}
 	}
 }

@@ -172,6 +172,8 @@ func TestDeserializeRefuses(t *testing.T) {
 		{"int16", err1(readOne[struct{ A int16 }](t, one(int64s, whole(math.MinInt16-1)))), row.KindOverflow, "A"},
 		{"uint8", err1(readOne[struct{ A []uint16 }](t, one(list, rowtest.List(whole(1), whole(-1))))), row.KindOverflow, "A[1]"},
 		{"uint64", err1(readOne[struct{ A uint64 }](t, one(int64s, whole(-1)))), row.KindOverflow, "A"},
+		{"float32", err1(readOne[struct{ A float32 }](t, one(table.Field{Type: table.Float64}, rowtest.Float(1e39)))), row.KindOverflow, "A"},
+		{"float32 below", err1(readOne[struct{ A []float32 }](t, one(table.Field{Type: table.Float64, Mode: table.Repeated}, rowtest.List(rowtest.Float(math.Inf(-1)), rowtest.Float(-math.MaxFloat64))))), row.KindOverflow, "A[1]"},
 		{"array", err1(readOne[struct{ A [1]int64 }](t, one(list, rowtest.List(whole(1), whole(2))))), row.KindOverflow, "A"},
 		{"type", err1(readOne[struct{ A string }](t, one(int64s, whole(1)))), row.KindDecode, "A"},
 		{"mode", err1(readOne[struct{ A int64 }](t, one(list, rowtest.List()))), row.KindDecode, "A"},

@@ -83,7 +83,12 @@ func (m *member) setValue(v *value, p unsafe.Pointer, in *row.Value) *row.Error 
 	case opFloat64:
 		*(*float64)(p) = math.Float64frombits(uint64(in.Int))
 	case opFloat32:
-		*(*float32)(p) = float32(math.Float64frombits(uint64(in.Int)))
+		f := math.Float64frombits(uint64(in.Int))
+		if narrow := float32(f); math.IsInf(float64(narrow), 0) == math.IsInf(f, 0) {
+			*(*float32)(p) = narrow
+			return nil
+		}
+		return decodeError(row.KindOverflow, "the number does not fit a field of type "+v.typ.String())
 	case opString:
 		*(*string)(p) = string(in.Bytes)
 	case opBytes, opRawJSON:
