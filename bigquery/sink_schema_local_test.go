@@ -187,6 +187,21 @@ func (g *grown) has(columns []string, rows int) {
 
 var adding = SchemaUpdate{AllowNewFields: true}
 
+// discovering goes on to the next schema when a document needs it, as its row is made.
+type discovering struct {
+	row.Serializer[string]
+	g *grown
+}
+
+func (d discovering) AppendRow(buf []byte, dst table.Destination, doc string) ([]byte, error) {
+	if !strings.Contains(doc, `"new"`) {
+		return d.Serializer.AppendRow(buf, dst, doc)
+	}
+	wide := d.g.later[0]
+	d.g.grow()
+	return wide.AppendRow(buf, dst, doc)
+}
+
 func TestTableIsWidened(t *testing.T) {
 	t.Parallel()
 	bothMethods(t, testTableIsWidened)
@@ -229,6 +244,22 @@ func testTableIsWidened(t *testing.T, m Method) {
 		}
 		if len(g.patches()) > 0 {
 			t.Error("there was a patch")
+		}
+	})
+	t.Run("SER-5_a record changes the schema while its row is made", func(t *testing.T) {
+		t.Parallel()
+		g := newGrown(t, localbq.Config{}, nil, SinkOptions{Method: m, SchemaUpdate: adding}, columnsOf("id"), columnsOf("id", "new"))
+		if err := g.rows.Evolve(discovering{versions(t, columnsOf("id"))[0], g}); err != nil {
+			t.Fatal(err)
+		}
+		w := g.writer()
+		if err := errors.Join(put(t.Context(), w, `{"id":1}`, `{"id":2,"new":"x"}`, `{"id":3,"new":"y"}`), g.finish(w)); err != nil {
+			t.Fatal(err)
+		}
+		g.has([]string{"id", "new"}, 3)
+		got := read(t, g.source(t, SourceOptions{}))
+		if want := []string{`{"id":1}`, `{"id":2,"new":"x"}`, `{"id":3,"new":"y"}`}; !slices.Equal(got, want) {
+			t.Errorf("stored %q, want %q", got, want)
 		}
 	})
 	t.Run("SW-81_before the first row of a new schema", func(t *testing.T) {
