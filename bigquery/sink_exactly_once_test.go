@@ -1,7 +1,9 @@
 package bigquery
 
 import (
+	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -234,4 +236,51 @@ func TestRestoreAfterARefusalLeavesWhatNobodyPromised(t *testing.T) {
 			l.Faults().MustAllFire(t)
 		})
 	}
+}
+
+// A table that is gone takes its streams along. What was promised of them cannot be kept, and that is an error; without a promise
+// the table is made again.
+func TestExactlyOnceAndADroppedTable(t *testing.T) {
+	t.Parallel()
+	setup := func(t *testing.T) (*local, *checkpointed) {
+		l := startLocal(t, localbq.Config{})
+		w := l.exactlyOnce(t)
+		w.rows(0, 1)
+		w.checkpoint()
+		return l, w
+	}
+	drop := func(t *testing.T, l *local) {
+		t.Helper()
+		if err := l.DeleteTable("d.t0"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Run("SW-131_promised", func(t *testing.T) {
+		t.Parallel()
+		l, w := setup(t)
+		drop(t, l)
+		c, err := w.sink.NewCommitter(t.Context(), stream.CommitterContext{Job: "j", Meter: stream.NoMeter, Log: quiet})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		var e *AppendError
+		if err := c.Commit(t.Context(), w.promises); !errors.As(err, &e) || e.Offset != 1 || e.Code != "PERMISSION_DENIED" || !strings.Contains(e.Hint, "before these rows") {
+			t.Errorf("commit: %v", err)
+		}
+	})
+	t.Run("SW-119_not promised", func(t *testing.T) {
+		t.Parallel()
+		l, w := setup(t)
+		w.commit()
+		drop(t, l)
+		after := l.exactlyOnce(t, w.states...)
+		after.taken = w.taken
+		after.rows(2)
+		after.checkpoint()
+		after.commit()
+		if d := cmp.Diff([]int{2}, l.rowsOf(t)); d != "" {
+			t.Error(d)
+		}
+	})
 }

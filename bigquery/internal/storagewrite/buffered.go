@@ -27,6 +27,7 @@ type ownStream struct {
 	probe bool          // restored, and nothing appended since: the stream may end elsewhere by now
 
 	handle ownAppender // nil until it is needed
+	schema *schema     // of the rows that were sent through it, which it keeps to
 	flight []entry     // unanswered appends, in order, and so are their answers
 
 	trouble atomic.Bool // one of flight has failed
@@ -60,9 +61,16 @@ func (w toBuffered) send(ctx context.Context, t *Target, b *batch) error {
 	if t.own.probe {
 		return w.probe(ctx, t, b)
 	}
+	if s := t.own.schema; s != nil && !b.schema.same(s) {
+		if err := w.settle(ctx, t, true); err != nil {
+			return w.latch(err)
+		}
+		w.setOwn(t, nil)
+	}
 	if err := w.ensure(ctx, t); err != nil {
 		return w.latch(err)
 	}
+	t.own.schema = b.schema
 	c := w.newCall(b)
 	c.offset = t.own.next
 	if len(t.own.flight) == 0 {

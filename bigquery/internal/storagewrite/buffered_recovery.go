@@ -130,6 +130,7 @@ func (w toBuffered) sendAgain(ctx context.Context, t *Target, r *recovery, hande
 		r.sent(classifyError(err), 0)
 		return nil
 	}
+	t.own.schema = b.schema
 	if *handed {
 		w.appendedAgain(&t.place)
 	} else {

@@ -47,7 +47,7 @@ func (w toBuffered) setOwn(t *Target, h ownAppender) {
 	if h != nil {
 		w.open++
 	}
-	t.own.handle = h
+	t.own.handle, t.own.schema = h, nil
 	w.m.openDestinations.Set(int64(w.open))
 }
 

@@ -877,3 +877,24 @@ func TestBufferedKeepsRowsBehindADoubt(t *testing.T) {
 		t.Error(d)
 	}
 }
+
+// The connection to a created stream keeps the schema that it was opened with, so rows under another one get another connection.
+func TestBufferedSchemasNeverShareAConnection(t *testing.T) {
+	t.Parallel()
+	b := newBuffered(t, &far{appends: map[string][]string{"": {"hold", "ok"}}}, nil)
+	encoded := func(fingerprint uint64, row string) {
+		for _, eb := range pack(t, &schemas{fingerprint: fingerprint}, func(_ *Packer, put func(string)) { put(row) }) {
+			if err := b.w.WriteEncoded(t.Context(), eb); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	encoded(7, "aa")
+	b.sendPending()
+	b.far.holders[0].answer(b.far.held[0], "UNAVAILABLE")
+	encoded(8, "bb")
+	b.flush()
+	b.sent("s1@0: aa", "s1@0: aa", "s1@1: bb")
+	b.happened("create s1", "open s1", "close s1", "open s1")
+	b.promised("s1@1")
+}

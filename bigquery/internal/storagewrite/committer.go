@@ -150,12 +150,14 @@ func (c *Committer) broken(p promise, attempts int, v *verdict, cause error) err
 	switch {
 	case v.coded && v.code == codes.NotFound, v.kind == KindStaleStream:
 		e.Hint = "rows that were taken can not be made visible any more: the stream or its table is gone, or the stream is older than " +
-			"a week; start the job from a checkpoint or a place in the input before these rows"
+			"a week; " + startBefore
 	case v.coded && v.code == codes.PermissionDenied:
-		e.Hint = deniedHint
+		e.Hint = deniedHint + "; if the table was dropped, the rows that were taken for it went with it: " + startBefore
 	}
 	return e
 }
+
+const startBefore = "start the job from a checkpoint or a place in the input before these rows"
 
 // Close is idempotent.
 func (c *Committer) Close() error {
