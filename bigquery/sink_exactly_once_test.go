@@ -255,7 +255,7 @@ func TestExactlyOnceAndADroppedTable(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	t.Run("SW-131_promised", func(t *testing.T) {
+	t.Run("SW-130_promised", func(t *testing.T) {
 		t.Parallel()
 		l, w := setup(t)
 		drop(t, l)
