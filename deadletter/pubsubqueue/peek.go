@@ -68,8 +68,9 @@ func peek(ctx context.Context, subscription string, o Options, yield func(deadle
 	seen := map[string]bool{}
 	for {
 		// ReturnImmediately is discouraged for those who wait for messages, and this is what it is for: there may be none.
-		answer, err := client.SubscriptionAdminClient.Pull(ctx, &pubsubpb.PullRequest{
-			Subscription: subscription, MaxMessages: pullMessages, ReturnImmediately: true}) //nolint:staticcheck
+		//lint:ignore SA1019 there is no other way to ask for what is there and no more
+		q := &pubsubpb.PullRequest{Subscription: subscription, MaxMessages: pullMessages, ReturnImmediately: true}
+		answer, err := client.SubscriptionAdminClient.Pull(ctx, q)
 		if err != nil {
 			return err
 		}

@@ -11,8 +11,13 @@ func TestKilledZombies(t *testing.T) {
 	for _, method := range []string{exactlyOnce, atLeastOnce} {
 		t.Run(method, func(t *testing.T) {
 			s := newSuite(t, method, "3")
-			t.Run("calls", s.test(1).RunZombies)
-			t.Run("instants", func(t *testing.T) { s.test(1).RunZombiesAtInstants(t, *instants) })
+			calls, instantly := drawKinds()
+			if calls {
+				t.Run("calls", s.test(1).RunZombies)
+			}
+			if instantly {
+				t.Run("instants", func(t *testing.T) { s.test(1).RunZombiesAtInstants(t, *instants) })
+			}
 			s.sum(t)
 		})
 	}

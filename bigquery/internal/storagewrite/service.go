@@ -99,10 +99,9 @@ func (s *service) release() error {
 }
 
 // largeWrites hands requests to the system in fewer and larger pieces than gRPC does by itself, 32 KiB: a tenth of the processor
-// time of a request of 512 KiB. The buffers belong to who is writing just now, not to each connection.
+// time of a request of 512 KiB. The buffers belong to who is writing just now, not to each connection, as is gRPC's default.
 var largeWrites = []option.ClientOption{
 	option.WithGRPCDialOption(grpc.WithWriteBufferSize(512 << 10)),
-	option.WithGRPCDialOption(grpc.WithSharedWriteBuffer(true)),
 }
 
 func (s *service) client(ctx context.Context) (*bqstorage.BigQueryWriteClient, error) {
