@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -52,12 +53,9 @@ func (s *script) close() error {
 	return nil
 }
 
-type count struct {
-	mu sync.Mutex // guards n
-	n  int64
-}
+type count struct{ n atomic.Int64 }
 
-func (c *count) Add(n int64) { c.mu.Lock(); defer c.mu.Unlock(); c.n += n }
+func (c *count) Add(n int64) { c.n.Add(n) }
 
 // scripted is an outlet over a script.
 func scripted(s *script) (o *outlet, sent, lost *count, log *strings.Builder) {
@@ -99,7 +97,7 @@ func TestOutlet(t *testing.T) {
 				put(o, c.events[0])
 				synctest.Wait() // it is on its way, or waits for its next try
 				put(o, c.events[1:]...)
-				for o.waiting() || sent.n+lost.n < c.sent+c.lost {
+				for o.waiting() || sent.n.Load()+lost.n.Load() < c.sent+c.lost {
 					time.Sleep(time.Millisecond)
 					synctest.Wait()
 				}
@@ -110,8 +108,8 @@ func TestOutlet(t *testing.T) {
 				if err := o.close(CloseTimeout); err != nil || !s.closed {
 					t.Errorf("closed %v: %v", s.closed, err)
 				}
-				if !slices.Equal(s.got, c.want) || sent.n != c.sent || lost.n != c.lost {
-					t.Errorf("sent %q, %d sent and %d lost", s.got, sent.n, lost.n)
+				if !slices.Equal(s.got, c.want) || sent.n.Load() != c.sent || lost.n.Load() != c.lost {
+					t.Errorf("sent %q, %d sent and %d lost", s.got, sent.n.Load(), lost.n.Load())
 				}
 			})
 		})
@@ -141,8 +139,8 @@ func TestOutletNeverBlocks(t *testing.T) {
 		if took := time.Since(begun); took != CloseTimeout {
 			t.Errorf("the end took %v", took)
 		}
-		if sent.n != 0 || lost.n != int64(1+1+2*maxQueued) || !strings.Contains(log.String(), "level=WARN msg=\"lineage event given up\"") {
-			t.Errorf("%d sent, %d lost: %s", sent.n, lost.n, log)
+		if sent.n.Load() != 0 || lost.n.Load() != int64(1+1+2*maxQueued) || !strings.Contains(log.String(), "level=WARN msg=\"lineage event given up\"") {
+			t.Errorf("%d sent, %d lost: %s", sent.n.Load(), lost.n.Load(), log)
 		}
 		put(o, "FAIL") // after the end it is lost, and nothing else happens
 	})

@@ -142,8 +142,8 @@ func TestHTTPFailures(t *testing.T) {
 		meter := &lostMeter{}
 		emit(t, Options{HTTP: &HTTP{URL: c.URL + "/p?key=hidden", Token: "s3cret"}, Meter: meter,
 			Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))}, Complete)
-		if len(c.requests) != tries || meter.lost.n != int64(2-tries) {
-			t.Errorf("%d: %d requests, %d lost: %s", status, len(c.requests), meter.lost.n, &log)
+		if len(c.requests) != tries || meter.lost.n.Load() != int64(2-tries) {
+			t.Errorf("%d: %d requests, %d lost: %s", status, len(c.requests), meter.lost.n.Load(), &log)
 		}
 		if out := log.String(); strings.Contains(out, "hidden") || strings.Contains(out, "s3cret") || !strings.Contains(out, "COMPLETE") {
 			t.Errorf("%d: logged %s", status, out)
