@@ -32,7 +32,7 @@ func (w toBuffered) openStream(ctx context.Context, t *Target, restored bool) (*
 		w.setOwn(t, h)
 		return nil, nil
 	}
-	if err := w.hopeless(ctx, err); err != nil {
+	if err := hopeless(ctx, err); err != nil {
 		return nil, err
 	}
 	return classifyError(err), nil
@@ -96,7 +96,7 @@ func (w toBuffered) createStream(ctx context.Context, t *Target) error {
 				c.streamMade(nil)
 				continue
 			}
-			if err := w.hopeless(ctx, err); err != nil {
+			if err := hopeless(ctx, err); err != nil {
 				return err
 			}
 			c.streamMade(classifyError(err))

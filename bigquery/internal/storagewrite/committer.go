@@ -93,12 +93,9 @@ func (c *Committer) keep(ctx context.Context, p promise) error {
 			return nil
 		case err == nil:
 			return c.broken(p, attempt, &verdict{kind: KindInconsistent}, fmt.Errorf("%w: rows are visible up to offset %d", ErrInconsistentStream, offset))
-		case ctx.Err() != nil:
-			return context.Cause(ctx)
-		case errors.Is(err, gcp.ErrCredentials): // as it is: it says on purpose no more than it does
-			return gcp.ErrCredentials
-		case errors.Is(err, gcp.ErrNoCredentials):
-			return gcp.ErrNoCredentials
+		}
+		if err := hopeless(ctx, err); err != nil {
+			return err
 		}
 		v := classifyError(err)
 		switch c.decide(v) {

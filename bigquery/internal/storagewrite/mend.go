@@ -201,7 +201,7 @@ func (w *Writer) reconcileTable(ctx context.Context, t *Target) (tableadmin.Outc
 }
 
 // hopeless is an error that no repair can help, nil when err is any other.
-func (w *Writer) hopeless(ctx context.Context, err error) error {
+func hopeless(ctx context.Context, err error) error {
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
@@ -220,7 +220,7 @@ func (w *Writer) rebuild(ctx context.Context, t *Target) (*verdict, error) {
 		toDefault{w}.setHandle(t, h)
 		return nil, nil
 	}
-	if err := w.hopeless(ctx, err); err != nil {
+	if err := hopeless(ctx, err); err != nil {
 		return nil, w.latch(err)
 	}
 	return classifyError(err), nil
