@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 
+	"github.com/millrace-dev/millrace/bigquery/internal/outcome"
 	"github.com/millrace-dev/millrace/bigquery/internal/storagewrite"
 	"github.com/millrace-dev/millrace/bigquery/row"
 	"github.com/millrace-dev/millrace/bigquery/table"
@@ -20,7 +21,7 @@ type Sink[T any] struct {
 	columns  row.Columnar[T] // rows, where they may go as parts of Arrow batches; else nil
 	config   sinkConfig
 	original func(*stream.Record[T]) []byte // nil when records cannot say what they were read as
-	ledger   storagewrite.Ledger
+	ledger   outcome.Ledger
 }
 
 var (
@@ -88,10 +89,10 @@ func originals[T any]() func(*stream.Record[T]) []byte {
 }
 
 // DestinationReport is what a sink has done to one table.
-type DestinationReport = storagewrite.Report
+type DestinationReport = outcome.Report
 
 // AppendFailure is a failed append, as a DestinationReport tells the last one of each table.
-type AppendFailure = storagewrite.Failure
+type AppendFailure = outcome.Failure
 
 // Report says what the sink has done so far, by destination and in the order of their names, over all lanes and attempts
 // of this process. It may be called at any time.

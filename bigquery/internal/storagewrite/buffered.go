@@ -78,7 +78,7 @@ func (w toBuffered) send(ctx context.Context, t *Target, b *batch) error {
 	}
 	c.trouble = &t.own.trouble
 	if err := t.own.handle.append(ctx, c); err != nil {
-		return w.latch(w.stopped(ctx, fmt.Errorf("append to %s: %w", t.name, err)))
+		return w.latch(w.stopped(ctx, fmt.Errorf("append to %s: %w", t.Name, err)))
 	}
 	w.handed(t, b)
 	t.own.flight = append(t.own.flight, entry{t, b, c, t.own.handle})
@@ -89,11 +89,7 @@ func (w toBuffered) send(ctx context.Context, t *Target, b *batch) error {
 
 // handed counts the first time that a connection took a batch.
 func (w toBuffered) handed(t *Target, b *batch) {
-	w.m.recordsSent.Add(int64(b.count))
-	w.m.bytesSent.Add(int64(b.bytes))
-	if t.sent != nil {
-		t.sent.Add(int64(b.count))
-	}
+	w.Sent(&t.Place, b.count, b.bytes)
 }
 
 // settle takes the answers to a target's appends in order, up to the first that is not there, or waiting for all.
@@ -181,14 +177,14 @@ func (w toBuffered) await(ctx context.Context) (bool, error) {
 
 // reconcile changes the target's table to take the rows that there are now.
 func (w toBuffered) reconcile(ctx context.Context, t *Target) error {
-	o, err := w.tables.reconcile(ctx, t.dst)
+	o, err := w.tables.reconcile(ctx, t.Dst)
 	switch {
 	case err != nil:
 		return err
 	case o == tableadmin.Updated:
 		w.m.schemaReconciliations.Add(1)
 	case o == tableadmin.Created:
-		t.page.created.Store(true)
+		t.Page.Created()
 	}
 	return nil
 }
@@ -263,7 +259,7 @@ func (w toBuffered) snapshot(checkpoint int64) []stream.State {
 			continue
 		}
 		t.own.saved, t.own.left = t.own.at(), nil
-		states = append(states, streamState{t.dst, t.own.name, t.own.next, checkpoint}.state())
+		states = append(states, streamState{t.Dst, t.own.name, t.own.next, checkpoint}.state())
 	}
 	return states
 }

@@ -13,7 +13,7 @@ func (w toBuffered) recoverHead(ctx context.Context, t *Target, e entry, v *verd
 	}
 	r := w.newRecovery()
 	if !r.doubts(v, e.call.sends) {
-		w.appendFailed(&t.place, v)
+		w.appendFailed(&t.Place, v)
 	}
 	r.renewed = e.via != t.own.handle
 	r.failed(e.batch, e.call.offset, v, e.call.sends)
@@ -60,7 +60,7 @@ func (w toBuffered) carryOut(ctx context.Context, t *Target, r *recovery, handed
 	was := t.own.probe
 	t.own.probe = r.doubtful()
 	if was && !t.own.probe && t.own.name == probing {
-		w.cfg.Log.InfoContext(ctx, "stream goes on from where it was left", "destination", t.name, "stream", probing, "offset", t.own.next)
+		w.cfg.Log.InfoContext(ctx, "stream goes on from where it was left", "destination", t.Name, "stream", probing, "offset", t.own.next)
 	}
 	return nil
 }
@@ -109,7 +109,7 @@ func (w toBuffered) step(ctx context.Context, t *Target, r *recovery, handed *bo
 		if r.verdict.kind == KindSchemaMismatch && r.attempt == 1 {
 			w.standing(ctx, t, r.schedule)
 		}
-		if err := w.cfg.Pacer.Pause(ctx, delay, "append to "+t.name+" again"); err != nil {
+		if err := w.cfg.Pacer.Pause(ctx, delay, "append to "+t.Name+" again"); err != nil {
 			return err
 		}
 		r.waited()
@@ -132,7 +132,7 @@ func (w toBuffered) sendAgain(ctx context.Context, t *Target, r *recovery, hande
 	}
 	t.own.schema = b.schema
 	if *handed {
-		w.appendedAgain(&t.place)
+		w.appendedAgain(&t.Place)
 	} else {
 		*handed = true
 		w.handed(t, b)
@@ -147,7 +147,7 @@ func (w toBuffered) sendAgain(ctx context.Context, t *Target, r *recovery, hande
 	case v == nil:
 		w.acked(entry{target: t, batch: b, call: c}) // the batch may be filled again from here on
 	case !doubt:
-		w.appendFailed(&t.place, v)
+		w.appendFailed(&t.Place, v)
 	}
 	return nil
 }

@@ -27,7 +27,7 @@ func (w toBuffered) ensure(ctx context.Context, t *Target) error {
 
 // openStream opens the target's stream. The error is one that no repair can help.
 func (w toBuffered) openStream(ctx context.Context, t *Target, restored bool) (*verdict, error) {
-	h, err := w.remote.openStream(ctx, t.dst, t.own.name, restored)
+	h, err := w.remote.openStream(ctx, t.Dst, t.own.name, restored)
 	if err == nil {
 		w.setOwn(t, h)
 		return nil, nil
@@ -48,7 +48,7 @@ func (w toBuffered) setOwn(t *Target, h ownAppender) {
 		w.open++
 	}
 	t.own.handle, t.own.schema = h, nil
-	w.m.openDestinations.Set(int64(w.open))
+	w.m.OpenDestinations.Set(int64(w.open))
 }
 
 // createsAtOnce is how many streams a lane creates at a time. The service slows down from 40 to 50 calls a second on
@@ -89,10 +89,10 @@ func (w toBuffered) createStream(ctx context.Context, t *Target) error {
 		}
 		switch c.step {
 		case createStreamStep:
-			name, err := w.remote.createStream(ctx, t.dst)
+			name, err := w.remote.createStream(ctx, t.Dst)
 			if err == nil {
 				t.own.name, t.own.next = name, 0
-				w.cfg.Log.InfoContext(ctx, "stream created", "destination", t.name, "stream", name)
+				w.cfg.Log.InfoContext(ctx, "stream created", "destination", t.Name, "stream", name)
 				c.streamMade(nil)
 				continue
 			}
@@ -102,19 +102,19 @@ func (w toBuffered) createStream(ctx context.Context, t *Target) error {
 			c.streamMade(classifyError(err))
 		case createTableStep:
 			w.cfg.Log.InfoContext(ctx, "table may not exist: creating it", w.about(t, c.verdict)...)
-			created, err := w.tables.add(ctx, t.dst)
+			created, err := w.tables.add(ctx, t.Dst)
 			if ctx.Err() != nil || errors.As(err, new(configuration)) {
 				return err
 			}
 			if created {
-				t.page.created.Store(true)
+				t.Page.Created()
 			}
 			c.tableMade(err)
 		case createWaitStep:
 			delay := w.cfg.Pacer.Delay(c.schedule, c.attempt)
 			w.cfg.Log.InfoContext(ctx, opCreateStream+" failed: trying again", append(w.about(t, c.verdict), "attempt", c.attempt,
 				"of", c.schedule.Attempts, "backoff", delay)...)
-			if err := w.cfg.Pacer.Pause(ctx, delay, "create a write stream of "+t.name); err != nil {
+			if err := w.cfg.Pacer.Pause(ctx, delay, "create a write stream of "+t.Name); err != nil {
 				return err
 			}
 			c.waited()
@@ -137,7 +137,7 @@ func (w *Writer) stopped(ctx context.Context, err error) error {
 
 // streamError is the failure of something on a target's stream.
 func (w *Writer) streamError(t *Target, op string, offset int64, attempts int, v *verdict, cause error) *AppendError {
-	e := &AppendError{Op: op, Destination: t.dst, Stream: t.own.name, Offset: offset, Attempts: attempts,
+	e := &AppendError{Op: op, Destination: t.Dst, Stream: t.own.name, Offset: offset, Attempts: attempts,
 		Code: v.codeName(), Verdict: v.kind, err: cause}
 	switch {
 	case v.kind == KindSchemaMismatch:

@@ -90,7 +90,7 @@ func (w *Writer) deliver(ctx context.Context, t *Target, r *run, from, to int) e
 	if err != nil {
 		return err
 	}
-	overhead := header{stream: streamName(t.dst), schema: b.schema, traceID: traceID()}.maxBytes()
+	overhead := header{stream: streamName(t.Dst), schema: b.schema, traceID: traceID()}.maxBytes()
 	if overhead+b.size() > maxRequestBytes {
 		b.rows.free()
 		if to-from == 1 {
@@ -123,12 +123,12 @@ func (w *Writer) pack(t *Target, r *run, from, to int) (*batch, error) {
 	data, err := r.columns.Append(beginRow(rows.data, guess), from, to)
 	if err != nil {
 		rows.free()
-		return nil, fmt.Errorf("rows of %s: %w", t.name, err)
+		return nil, fmt.Errorf("rows of %s: %w", t.Name, err)
 	}
 	body, err := openRow(data, 0, guess)
 	if err != nil {
 		rows.free()
-		return nil, fmt.Errorf("rows of %s: %w", t.name, err)
+		return nil, fmt.Errorf("rows of %s: %w", t.Name, err)
 	}
 	b := &batch{rows: rows, count: to - from, bytes: len(body), schema: t.arrowSchema(r.columns.Schema())}
 	rows.data, _ = endRow(data, 0, guess)
@@ -184,7 +184,7 @@ func (w *Writer) routeColumns(ctx context.Context, t *Target, b *batch, v *verdi
 	if err != nil {
 		return nil, 0, err
 	}
-	err = w.cfg.Columns.Unpack(t.dst, serialized, data, func(row []byte, err error) error {
+	err = w.cfg.Columns.Unpack(t.Dst, serialized, data, func(row []byte, err error) error {
 		at, original := b.position(i), b.from.original(i)
 		refused := bad[i]
 		i++
@@ -207,7 +207,7 @@ func (w *Writer) routeColumns(ctx context.Context, t *Target, b *batch, v *verdi
 		return w.Reject(ctx, t, f)
 	})
 	if err == nil && i != b.count {
-		err = fmt.Errorf("rows of %s: an Arrow batch of %d rows was taken apart into %d", t.name, b.count, i)
+		err = fmt.Errorf("rows of %s: an Arrow batch of %d rows was taken apart into %d", t.Name, b.count, i)
 	}
 	if err != nil {
 		return nil, 0, err

@@ -13,6 +13,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/millrace-dev/millrace/bigquery/internal/outcome"
 	"github.com/millrace-dev/millrace/internal/retry"
 	"github.com/millrace-dev/millrace/stream"
 )
@@ -197,7 +198,7 @@ func TestStates(t *testing.T) {
 		"no table":                       {stream.State{Destination: "p", Data: good.Data}, "p"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := newWriter(t.Context(), Config{Buffered: true, States: []stream.State{c.state}, Failures: &handler{}, Ledger: &Ledger{},
+			_, err := newWriter(t.Context(), Config{Buffered: true, States: []stream.State{c.state}, Failures: &handler{}, Ledger: &outcome.Ledger{},
 				Meter: stream.NoMeter, Log: slog.New(slog.DiscardHandler)}, func() remote { return &far{} })
 			if err == nil || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("error %v", err)

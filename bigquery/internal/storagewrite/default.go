@@ -27,13 +27,9 @@ func (w toDefault) send(ctx context.Context, t *Target, b *batch) error {
 	c.news = &t.news
 	if err := t.handle.append(ctx, c); err != nil {
 		// The batch is in nobody's hands now: going on would lose it.
-		return w.latch(fmt.Errorf("append to %s: %w", t.name, err))
+		return w.latch(fmt.Errorf("append to %s: %w", t.Name, err))
 	}
-	w.m.recordsSent.Add(int64(b.count))
-	w.m.bytesSent.Add(int64(b.bytes))
-	if t.sent != nil {
-		t.sent.Add(int64(b.count))
-	}
+	w.Sent(&t.Place, b.count, b.bytes)
 	w.flight.add(entry{t, b, c, t.handle})
 	if w.flight.due() {
 		w.flight.sweep(w.acked) // failures have raised the attention flag
@@ -107,13 +103,13 @@ func (w *Writer) setHandle(t *Target, h appender) {
 		w.open--
 	}
 	t.handle = h
-	w.m.openDestinations.Set(int64(w.open))
+	w.m.OpenDestinations.Set(int64(w.open))
 }
 
 // close leaves the connections to those who share them.
 func (w toDefault) close() {
 	w.m.inFlightBatches.Set(0)
-	w.m.openDestinations.Set(0)
+	w.m.OpenDestinations.Set(0)
 }
 
 func (w toDefault) prepare() []stream.Committable { return nil }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/millrace-dev/millrace/bigquery/internal/outcome"
 	"github.com/millrace-dev/millrace/bigquery/table"
 	"github.com/millrace-dev/millrace/stream"
 )
@@ -19,7 +20,7 @@ func pack(t *testing.T, rows *schemas, put func(p *Packer, row func(string))) []
 	t.Helper()
 	var out []stream.EncodedBatch
 	emit := func(b stream.EncodedBatch) error { out = append(out, b); return nil }
-	e, err := NewEncoder(t.Context(), Config{Rows: rows, Failures: &handler{}, Ledger: &Ledger{}, Meter: stream.NoMeter})
+	e, err := NewEncoder(t.Context(), Config{Rows: rows, Failures: &handler{}, Ledger: &outcome.Ledger{}, Meter: stream.NoMeter})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/millrace-dev/millrace/bigquery/internal/outcome"
 	"github.com/millrace-dev/millrace/bigquery/table"
 	"github.com/millrace-dev/millrace/stream"
 )
@@ -38,11 +39,11 @@ func NewEncoder(ctx context.Context, cfg Config) (*Encoder, error) {
 func (e *Encoder) Packer(dst table.Destination) (*Packer, error) {
 	p := e.packers[dst]
 	if p == nil {
-		at, err := e.place(dst)
+		at, err := e.Lane.Place(dst)
 		if err != nil {
 			return nil, err
 		}
-		p = &Packer{place: at, rows: e.rows, guess: 1}
+		p = &Packer{Place: at, rows: e.rows, guess: 1}
 		e.packers[dst] = p
 		e.order = append(e.order, p)
 	}
@@ -52,9 +53,9 @@ func (e *Encoder) Packer(dst table.Destination) (*Packer, error) {
 // Reject hands a record that is wrong by itself to the failure handler. p is nil for one that could not be routed.
 func (e *Encoder) Reject(ctx context.Context, p *Packer, r *stream.FailedRecord) error {
 	if p == nil {
-		return e.reject(ctx, nil, r)
+		return e.Lane.Reject(ctx, nil, r)
 	}
-	return e.reject(ctx, &p.place, r)
+	return e.Lane.Reject(ctx, &p.Place, r)
 }
 
 // Flush emits what is left and forgets all destinations.
@@ -66,15 +67,15 @@ func (e *Encoder) Flush(ctx context.Context, emit func(stream.EncodedBatch) erro
 	}
 	clear(e.packers)
 	e.order = nil
-	return e.flush(ctx)
+	return e.Lane.Flush(ctx)
 }
 
 // Close frees everything without flushing.
-func (e *Encoder) Close() error { return e.handler.Close() }
+func (e *Encoder) Close() error { return e.Lane.Close() }
 
 // Packer collects the rows of one destination.
 type Packer struct {
-	place
+	outcome.Place
 	rows   Schemas
 	schema *schema
 	buf    []byte
@@ -99,8 +100,8 @@ func (p *Packer) Commit(buf []byte, emit func(stream.EncodedBatch) error) error 
 	if len(row) > MaxRowBytes {
 		return fmt.Errorf("%w: it has %d", ErrRowTooLong, len(row))
 	}
-	if p.schema == nil || p.schema.fingerprint != 0 && p.rows.Fingerprint(p.dst) != p.schema.fingerprint {
-		s, err := readSchema(p.rows, p.dst)
+	if p.schema == nil || p.schema.fingerprint != 0 && p.rows.Fingerprint(p.Dst) != p.schema.fingerprint {
+		s, err := readSchema(p.rows, p.Dst)
 		if err != nil {
 			return err
 		}
@@ -133,5 +134,5 @@ func (p *Packer) flush(emit func(stream.EncodedBatch) error) error {
 	b = binary.AppendUvarint(b, uint64(p.count))
 	b = append(b, p.buf...)
 	p.buf, p.count = p.buf[:0], 0
-	return emit(stream.EncodedBatch{Destination: p.name, Data: b})
+	return emit(stream.EncodedBatch{Destination: p.Name, Data: b})
 }

@@ -20,7 +20,7 @@ func (w *Writer) Flush(ctx context.Context, final bool) error {
 	if err := w.way.drain(ctx); err != nil {
 		return err
 	}
-	if err := w.flush(ctx); err != nil {
+	if err := w.Lane.Flush(ctx); err != nil {
 		return err
 	}
 	if !final {
@@ -74,9 +74,9 @@ func (w *Writer) evict(ctx context.Context) {
 			kept = append(kept, t)
 			continue
 		}
-		delete(w.targets, t.dst)
+		delete(w.targets, t.Dst)
 		if w.way.forget(t) {
-			w.cfg.Log.InfoContext(ctx, "idle destination closed", "destination", t.name)
+			w.cfg.Log.InfoContext(ctx, "idle destination closed", "destination", t.Name)
 		}
 	}
 	clear(w.order[len(kept):])

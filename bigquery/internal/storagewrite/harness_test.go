@@ -20,6 +20,7 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
+	"github.com/millrace-dev/millrace/bigquery/internal/outcome"
 	"github.com/millrace-dev/millrace/bigquery/internal/tableadmin"
 	"github.com/millrace-dev/millrace/bigquery/table"
 	"github.com/millrace-dev/millrace/internal/retry"
@@ -342,9 +343,9 @@ type counts struct {
 	series map[string]int64
 }
 
-var shortKeys = map[string]string{recordsSent.Name: "S", bytesSent.Name: "B", sendErrors.Name: "E", recordsSkipped.Name: "K",
+var shortKeys = map[string]string{outcome.RecordsSent.Name: "S", outcome.BytesSent.Name: "B", outcome.SendErrors.Name: "E", outcome.RecordsSkipped.Name: "K",
 	appendRetries.Name: "R", streamResends.Name: "resends", appendErrors.Name: "X", tablesCreated.Name: "T", schemaReconciliations.Name: "U",
-	inFlightBatches.Name: "inFlight", inFlightAppends.Name: "appends", openDestinations.Name: "open"}
+	inFlightBatches.Name: "inFlight", inFlightAppends.Name: "appends", outcome.OpenDestinations.Name: "open"}
 
 type series struct {
 	c   *counts
@@ -398,7 +399,7 @@ type bench struct {
 	rows    *schemas
 	handler *handler
 	counts  *counts
-	ledger  *Ledger
+	ledger  *outcome.Ledger
 	clock   time.Time
 	sleeps  []time.Duration
 	log     strings.Builder
@@ -412,7 +413,7 @@ func tableOf(name string) table.Destination {
 
 func newBench(t *testing.T, f *far, change func(*Config)) *bench {
 	t.Helper()
-	b := &bench{T: t, far: f, rows: &schemas{}, handler: &handler{}, ledger: &Ledger{},
+	b := &bench{T: t, far: f, rows: &schemas{}, handler: &handler{}, ledger: &outcome.Ledger{},
 		counts: &counts{series: map[string]int64{}}, clock: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
 	cfg := Config{
 		Options: Options{MaxAppendBytes: 512 << 10, MaxBufferedBytes: 64 << 20, IdleTimeout: time.Hour,

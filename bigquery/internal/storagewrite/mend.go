@@ -33,7 +33,7 @@ func (w *Writer) repairBatch(ctx context.Context, e entry) error {
 	}
 	v := e.call.judge()
 	w.flight.remove(e.call)
-	w.appendFailed(&e.target.place, v)
+	w.appendFailed(&e.target.Place, v)
 	r := w.newRepair()
 	r.failed(e.batch, v)
 	err := w.drive(ctx, e.target, r)
@@ -119,7 +119,7 @@ func (w *Writer) collect(ctx context.Context, t *Target, r *repair) error {
 		w.acked(e)
 		return nil
 	}
-	w.appendFailed(&t.place, v)
+	w.appendFailed(&t.Place, v)
 	r.sibling(e.batch, v)
 	return nil
 }
@@ -172,7 +172,7 @@ func (r *refusal) Unwrap() error { return r.cause }
 
 func (w *Writer) createTable(ctx context.Context, t *Target, r *repair) error {
 	w.cfg.Log.InfoContext(ctx, "table may not exist: creating it", w.about(t, r.verdict)...)
-	created, err := w.tables.add(ctx, t.dst)
+	created, err := w.tables.add(ctx, t.Dst)
 	if ctx.Err() != nil || errors.As(err, new(configuration)) {
 		return err
 	}
@@ -180,7 +180,7 @@ func (w *Writer) createTable(ctx context.Context, t *Target, r *repair) error {
 		w.m.tablesCreated.Add(1)
 	}
 	if created {
-		t.page.created.Store(true)
+		t.Page.Created()
 	}
 	r.created(err)
 	return nil
@@ -188,14 +188,14 @@ func (w *Writer) createTable(ctx context.Context, t *Target, r *repair) error {
 
 // reconcileTable changes a table to take the rows that there are now, and counts that.
 func (w *Writer) reconcileTable(ctx context.Context, t *Target) (tableadmin.Outcome, error) {
-	o, err := w.tables.reconcile(ctx, t.dst)
+	o, err := w.tables.reconcile(ctx, t.Dst)
 	switch {
 	case err != nil:
 	case o == tableadmin.Updated:
 		w.m.schemaReconciliations.Add(1)
 	case o == tableadmin.Created:
 		w.m.tablesCreated.Add(1)
-		t.page.created.Store(true)
+		t.Page.Created()
 	}
 	return o, err
 }
@@ -215,7 +215,7 @@ func hopeless(ctx context.Context, err error) error {
 
 // rebuild gives the target a new handle. The error is one that no repair can help.
 func (w *Writer) rebuild(ctx context.Context, t *Target) (*verdict, error) {
-	h, err := w.remote.open(ctx, t.dst)
+	h, err := w.remote.open(ctx, t.Dst)
 	if err == nil {
 		toDefault{w}.setHandle(t, h)
 		return nil, nil
@@ -237,7 +237,7 @@ func (w *Writer) appendAgain(ctx context.Context, t *Target, b *batch) (*verdict
 		}
 		v = classifyError(err)
 	} else {
-		w.appendedAgain(&t.place)
+		w.appendedAgain(&t.Place)
 		if err := wait(ctx, c); err != nil {
 			return nil, err
 		}
@@ -247,7 +247,7 @@ func (w *Writer) appendAgain(ctx context.Context, t *Target, b *batch) (*verdict
 		w.acked(entry{t, b, c, t.handle})
 		return nil, nil
 	}
-	w.appendFailed(&t.place, v)
+	w.appendFailed(&t.Place, v)
 	return v, nil
 }
 
@@ -260,7 +260,7 @@ func (w *Writer) pause(ctx context.Context, t *Target, r *repair) error {
 		r.told = true
 		w.standing(ctx, t, r.schedule)
 	}
-	if err := w.cfg.Pacer.Pause(ctx, delay, "append to "+t.name+" again"); err != nil {
+	if err := w.cfg.Pacer.Pause(ctx, delay, "append to "+t.Name+" again"); err != nil {
 		return err
 	}
 	r.waited()
@@ -270,13 +270,13 @@ func (w *Writer) pause(ctx context.Context, t *Target, r *repair) error {
 // standing tells that the lane stands still for new columns: whoever watches would look for what is broken.
 func (w *Writer) standing(ctx context.Context, t *Target, s retry.Schedule) {
 	w.cfg.Log.WarnContext(ctx, "the write service does not know the table's new columns yet: its rows wait, and the lane with them",
-		"destination", t.name, "every", s.Initial, "at most", s.Initial*time.Duration(s.Attempts-1))
+		"destination", t.Name, "every", s.Initial, "at most", s.Initial*time.Duration(s.Attempts-1))
 }
 
 // terminal is the error of a repair that failed.
 func (w *Writer) terminal(t *Target, r *repair) error {
 	v := r.verdict
-	e := &AppendError{Op: r.op, Destination: t.dst, Stream: streamName(t.dst), Offset: noOffset, Attempts: r.attempt,
+	e := &AppendError{Op: r.op, Destination: t.Dst, Stream: streamName(t.Dst), Offset: noOffset, Attempts: r.attempt,
 		Code: v.codeName(), Verdict: v.kind, tableCreated: r.tableCreated, reconciled: r.schemaUpdated, err: r.err}
 	switch {
 	case v.kind == KindSchemaMismatch:

@@ -1,21 +1,14 @@
 package storagewrite
 
 import (
-	"strconv"
+	"slices"
 
+	"github.com/millrace-dev/millrace/bigquery/internal/outcome"
 	"github.com/millrace-dev/millrace/stream"
 )
 
-// The instruments of a writer. Each carries the labels job, lane and write_method.
+// The instruments of a writer beside those that every method has.
 var (
-	recordsSent = stream.Instrument{Name: "millrace.bigquery.sink.records_sent", Unit: "1",
-		Help: "Rows handed to a connection for the first time; also by destination where that is asked for."}
-	bytesSent = stream.Instrument{Name: "millrace.bigquery.sink.bytes_sent", Unit: "By",
-		Help: "Lengths of the rows handed to a connection for the first time, without framing."}
-	sendErrors = stream.Instrument{Name: "millrace.bigquery.sink.send_errors", Unit: "1",
-		Help: "Records handed to the failure handler; also by destination where that is asked for."}
-	recordsSkipped = stream.Instrument{Name: "millrace.bigquery.sink.records_skipped", Unit: "1",
-		Help: "Records that the serializer wanted written nowhere."}
 	appendRetries = stream.Instrument{Name: "millrace.bigquery.sink.append_retries", Unit: "1",
 		Help: "Batches appended again by a repair."}
 	streamResends = stream.Instrument{Name: "millrace.bigquery.sink.stream_resends", Unit: "1",
@@ -30,51 +23,36 @@ var (
 		Help: "Batches that are unanswered or wait for repair."}
 	inFlightAppends = stream.Instrument{Name: "millrace.bigquery.sink.in_flight_appends", Unit: "1",
 		Help: "Appends to streams of a lane's own that are unanswered, without those that a repair waits for."}
-	openDestinations = stream.Instrument{Name: "millrace.bigquery.sink.open_destinations", Unit: "1",
-		Help: "Destinations with an open handle."}
 )
 
 // Instruments lists them all.
-var Instruments = []stream.Instrument{recordsSent, bytesSent, sendErrors, recordsSkipped, appendRetries, streamResends,
-	appendErrors, tablesCreated, schemaReconciliations, inFlightBatches, inFlightAppends, openDestinations}
+var Instruments = slices.Concat(outcome.Instruments, []stream.Instrument{appendRetries, streamResends,
+	appendErrors, tablesCreated, schemaReconciliations, inFlightBatches, inFlightAppends})
 
 // meters are the series of one writer.
 type meters struct {
-	meter  stream.Meter
-	labels []stream.Label
+	*outcome.Meters
 
-	recordsSent, bytesSent, sendErrors, recordsSkipped stream.Counter
-	appendRetries, streamResends, tablesCreated        stream.Counter
-	schemaReconciliations                              stream.Counter
-	inFlightBatches, inFlightAppends, openDestinations stream.Gauge
-	appendErrors                                       map[string]stream.Counter // by code, as they come up
+	appendRetries, streamResends, tablesCreated stream.Counter
+	schemaReconciliations                       stream.Counter
+	inFlightBatches, inFlightAppends            stream.Gauge
+	appendErrors                                map[string]stream.Counter // by code, as they come up
 }
 
 // newMeters makes the series that writers of a method have; the others stay nil.
-func newMeters(m stream.Meter, job string, lane int, buffered bool) *meters {
-	method := "default"
-	if buffered {
-		method = "exactly-once"
-	}
-	labels := []stream.Label{{Key: "job", Value: job}, {Key: "lane", Value: strconv.Itoa(lane)}, {Key: "write_method", Value: method}}
+func newMeters(m *outcome.Meters, buffered bool) *meters {
 	all := &meters{
-		meter:                 m,
-		labels:                labels,
-		recordsSent:           m.Counter(recordsSent, labels...),
-		bytesSent:             m.Counter(bytesSent, labels...),
-		sendErrors:            m.Counter(sendErrors, labels...),
-		recordsSkipped:        m.Counter(recordsSkipped, labels...),
-		appendRetries:         m.Counter(appendRetries, labels...),
-		streamResends:         m.Counter(streamResends, labels...),
-		schemaReconciliations: m.Counter(schemaReconciliations, labels...),
-		openDestinations:      m.Gauge(openDestinations, labels...),
+		Meters:                m,
+		appendRetries:         m.Meter.Counter(appendRetries, m.Labels...),
+		streamResends:         m.Meter.Counter(streamResends, m.Labels...),
+		schemaReconciliations: m.Meter.Counter(schemaReconciliations, m.Labels...),
 		appendErrors:          map[string]stream.Counter{},
 	}
 	if buffered {
-		all.inFlightAppends = m.Gauge(inFlightAppends, labels...)
+		all.inFlightAppends = m.Meter.Gauge(inFlightAppends, m.Labels...)
 	} else {
-		all.inFlightBatches = m.Gauge(inFlightBatches, labels...)
-		all.tablesCreated = m.Counter(tablesCreated, labels...)
+		all.inFlightBatches = m.Meter.Gauge(inFlightBatches, m.Labels...)
+		all.tablesCreated = m.Meter.Counter(tablesCreated, m.Labels...)
 	}
 	return all
 }
@@ -82,18 +60,8 @@ func newMeters(m stream.Meter, job string, lane int, buffered bool) *meters {
 func (m *meters) appendError(code string) {
 	c := m.appendErrors[code]
 	if c == nil {
-		c = m.meter.Counter(appendErrors, m.with("code", code)...)
+		c = m.Meter.Counter(appendErrors, m.With("code", code)...)
 		m.appendErrors[code] = c
 	}
 	c.Add(1)
-}
-
-// destination returns the series of one destination.
-func (m *meters) destination(name string) (sent, failed stream.Counter) {
-	labels := m.with("destination", name)
-	return m.meter.Counter(recordsSent, labels...), m.meter.Counter(sendErrors, labels...)
-}
-
-func (m *meters) with(key, value string) []stream.Label {
-	return append(m.labels[:len(m.labels):len(m.labels)], stream.Label{Key: key, Value: value})
 }

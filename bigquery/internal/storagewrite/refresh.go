@@ -23,7 +23,7 @@ func (w toDefault) refresh(ctx context.Context, t *Target) error {
 		case errors.As(err, new(configuration)):
 			return w.latch(err)
 		case err != nil:
-			return w.latch(&AppendError{Op: opOpen, Destination: t.dst, Stream: streamName(t.dst), Offset: noOffset, Code: Unclassified,
+			return w.latch(&AppendError{Op: opOpen, Destination: t.Dst, Stream: streamName(t.Dst), Offset: noOffset, Code: Unclassified,
 				Verdict: KindSchemaMismatch, Hint: mismatchHint(err, true), passing: !lasting(err), err: err})
 		}
 	}
@@ -35,7 +35,7 @@ func (w toDefault) refresh(ctx context.Context, t *Target) error {
 // serializer makes of records. Nothing changes for the others: their rows fit, or a mismatch will tell.
 func (w toDefault) heed(ctx context.Context) error {
 	for _, t := range w.order {
-		if !t.news.Swap(false) || t.handle == nil || t.schema.foreign || w.cfg.Rows.Fingerprint(t.dst) == t.schema.fingerprint {
+		if !t.news.Swap(false) || t.handle == nil || t.schema.foreign || w.cfg.Rows.Fingerprint(t.Dst) == t.schema.fingerprint {
 			continue
 		}
 		if err := w.renew(ctx, t); err != nil {
@@ -57,6 +57,6 @@ func (w toDefault) renew(ctx context.Context, t *Target) error {
 	if err := w.describe(t); err != nil {
 		return w.latch(err)
 	}
-	w.cfg.Log.InfoContext(ctx, "row schema changed", "destination", t.name)
+	w.cfg.Log.InfoContext(ctx, "row schema changed", "destination", t.Name)
 	return w.refresh(ctx, t)
 }

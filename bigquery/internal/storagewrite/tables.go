@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 
+	"github.com/millrace-dev/millrace/bigquery/internal/outcome"
 	"github.com/millrace-dev/millrace/bigquery/internal/tableadmin"
 	"github.com/millrace-dev/millrace/bigquery/table"
 )
@@ -15,7 +16,7 @@ type tables struct {
 	create Create
 	update table.UnionOptions
 	remote remote
-	ledger *Ledger
+	ledger *outcome.Ledger
 	log    *slog.Logger
 }
 
@@ -53,7 +54,7 @@ func (t *tables) reconcile(ctx context.Context, dst table.Destination) (tableadm
 	if err != nil {
 		return tableadmin.Unchanged, err
 	}
-	want := tableadmin.Wanted{Schema: s, Allow: t.update, Changed: t.ledger.page(dst).changed}
+	want := tableadmin.Wanted{Schema: s, Allow: t.update, Changed: t.ledger.Page(dst).Changed}
 	if !t.create.Never {
 		want.Create = func(ctx context.Context) error {
 			_, err := t.add(ctx, dst)

@@ -3,11 +3,13 @@ package storagewrite
 import (
 	"sync/atomic"
 	"time"
+
+	"github.com/millrace-dev/millrace/bigquery/internal/outcome"
 )
 
 // Target is one destination as one writer sees it.
 type Target struct {
-	place
+	outcome.Place
 
 	handle   appender // nil until the first row, and while a repair opens the next
 	schema   *schema  // nil until the first row
@@ -43,7 +45,7 @@ func (t *Target) idle(now time.Time, limit time.Duration) bool {
 // setSchema changes what the rows to come are.
 func (t *Target) setSchema(s *schema) {
 	t.schema = s
-	t.overhead = header{stream: streamName(t.dst), schema: s, traceID: traceID()}.maxBytes() + t.longer
+	t.overhead = header{stream: streamName(t.Dst), schema: s, traceID: traceID()}.maxBytes() + t.longer
 }
 
 // ownNameBytes is how much longer the name of a created stream may be than that of the default stream. Those seen have 36 to

@@ -8,15 +8,13 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/millrace-dev/millrace/bigquery/internal/outcome"
 	"github.com/millrace-dev/millrace/bigquery/row"
 	"github.com/millrace-dev/millrace/bigquery/table"
 	"github.com/millrace-dev/millrace/internal/gcp"
 	"github.com/millrace-dev/millrace/internal/retry"
 	"github.com/millrace-dev/millrace/stream"
 )
-
-// Connector is the name that failed records carry.
-const Connector = "bigquery"
 
 // Config is what a writer needs, resolved.
 type Config struct {
@@ -31,7 +29,7 @@ type Config struct {
 	Buffered   bool               // streams of the lane's own, whose rows a committer makes visible, instead of default streams
 	States     []stream.State     // to go on from, with Buffered
 	Failures   stream.FailurePolicy
-	Ledger     *Ledger
+	Ledger     *outcome.Ledger
 	Pacer      retry.Pacer
 
 	// KeepOriginals keeps what records were read as until their rows are acknowledged, for failed records to carry.
@@ -127,10 +125,7 @@ func (w *Writer) Enter(ctx context.Context) error {
 
 // acked accounts for a batch that the service has taken.
 func (w *Writer) acked(e entry) {
-	w.tally.Written += int64(e.batch.count)
-	w.tally.Bytes += int64(e.batch.bytes)
-	e.target.page.rows.Add(int64(e.batch.count))
-	e.target.page.bytes.Add(int64(e.batch.bytes))
+	w.Written(&e.target.Place, e.batch.count, e.batch.bytes)
 	if len(w.spare) < 16 {
 		e.batch.from.reset()
 		*e.batch = batch{from: e.batch.from}
@@ -143,11 +138,11 @@ func (w *Writer) acked(e entry) {
 func (w *Writer) Target(dst table.Destination) (*Target, error) {
 	t := w.targets[dst]
 	if t == nil {
-		p, err := w.place(dst)
+		p, err := w.Place(dst)
 		if err != nil {
 			return nil, err
 		}
-		t = &Target{place: p, guess: 1, lastAccess: w.now()}
+		t = &Target{Place: p, guess: 1, lastAccess: w.now()}
 		if w.cfg.Buffered {
 			t.longer = ownNameBytes
 		}
@@ -194,7 +189,7 @@ func (w *Writer) Commit(ctx context.Context, t *Target, buf []byte, at *stream.P
 	if err := w.way.ready(ctx, t); err != nil {
 		return err
 	}
-	changed := t.schema.foreign || t.schema.fingerprint != 0 && w.cfg.Rows.Fingerprint(t.dst) != t.schema.fingerprint
+	changed := t.schema.foreign || t.schema.fingerprint != 0 && w.cfg.Rows.Fingerprint(t.Dst) != t.schema.fingerprint
 	if changed || !t.pending.room(len(row), w.cfg.Options.MaxAppendBytes, t.overhead) {
 		if buf, err = w.roll(ctx, t, row, changed); err != nil {
 			return err
@@ -225,7 +220,7 @@ func (w *Writer) seal(t *Target, buf []byte, at *stream.Position, original []byt
 
 // describe reads the schema of the target's rows.
 func (w *Writer) describe(t *Target) error {
-	s, err := readSchema(w.cfg.Rows, t.dst)
+	s, err := readSchema(w.cfg.Rows, t.Dst)
 	if err != nil {
 		return err
 	}
@@ -246,7 +241,7 @@ func (w *Writer) roll(ctx context.Context, t *Target, row []byte, changed bool) 
 		if err := w.describe(t); err != nil {
 			return nil, w.latch(err)
 		}
-		w.cfg.Log.InfoContext(ctx, "row schema changed", "destination", t.name)
+		w.cfg.Log.InfoContext(ctx, "row schema changed", "destination", t.Name)
 	}
 	if full.count == 0 {
 		full.rows.free()
@@ -296,9 +291,9 @@ func (w *Writer) Snapshot(checkpoint int64) []stream.State { return w.way.snapsh
 // Reject hands a record that is wrong by itself to the failure handler. t is nil for one that could not be routed.
 func (w *Writer) Reject(ctx context.Context, t *Target, r *stream.FailedRecord) error {
 	if t == nil {
-		return w.reject(ctx, nil, r)
+		return w.Lane.Reject(ctx, nil, r)
 	}
-	return w.reject(ctx, &t.place, r)
+	return w.Lane.Reject(ctx, &t.Place, r)
 }
 
 func (w *Writer) tooLong(ctx context.Context, t *Target, row []byte, at *stream.Position, original []byte) error {
@@ -310,18 +305,15 @@ func (w *Writer) tooLong(ctx context.Context, t *Target, row []byte, at *stream.
 // about is what logs say about a failure on the way to a target. What the service says about single rows is not among it: it
 // may quote them.
 func (w *Writer) about(t *Target, v *verdict) []any {
-	about := []any{"destination", t.name, "code", v.codeName(), "kind", string(v.kind), "cause", v.err}
+	about := []any{"destination", t.Name, "code", v.codeName(), "kind", string(v.kind), "cause", v.err}
 	if _, own := w.way.(toBuffered); !own {
-		return append(about, "stream", streamName(t.dst))
+		return append(about, "stream", streamName(t.Dst))
 	}
 	if t.own.name != "" {
 		about = append(about, "stream", t.own.name)
 	}
 	return about
 }
-
-// Tally says what became of the records so far.
-func (w *Writer) Tally() stream.Tally { return w.tally }
 
 // KeepsOriginals reports whether Commit has a use for originals.
 func (w *Writer) KeepsOriginals() bool { return w.cfg.KeepOriginals }
@@ -337,7 +329,7 @@ func (w *Writer) Close() (err error) {
 	w.closed = true
 	w.latch(errors.New("writer is closed"))
 	// The handler is closed last and whatever happens before.
-	defer func() { err = errors.Join(err, w.handler.Close()) }()
+	defer func() { err = errors.Join(err, w.Lane.Close()) }()
 	for _, t := range w.order {
 		if t.run.columns != nil {
 			t.run.columns.Release()

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/millrace-dev/millrace/bigquery/internal/outcome"
 	"github.com/millrace-dev/millrace/bigquery/table"
 	"github.com/millrace-dev/millrace/internal/gcp"
 	"github.com/millrace-dev/millrace/internal/retry"
@@ -648,7 +649,7 @@ func TestRefusedRows(t *testing.T) {
 			t.Errorf("last error %+v", last)
 		}
 		reports[0].LastError = nil
-		want := []Report{{Destination: tableT, Rows: 2, Bytes: 4, DeadLettered: 1, AppendErrors: 1, AppendRetries: 1}}
+		want := []outcome.Report{{Destination: tableT, Rows: 2, Bytes: 4, DeadLettered: 1, AppendErrors: 1, AppendRetries: 1}}
 		if d := cmp.Diff(want, reports); d != "" {
 			t.Error(d)
 		}

@@ -1,4 +1,4 @@
-package storagewrite
+package outcome
 
 import (
 	"cmp"
@@ -14,11 +14,11 @@ import (
 // Safe for concurrent use.
 type Ledger struct {
 	mu    sync.Mutex // guards pages
-	pages map[table.Destination]*page
+	pages map[table.Destination]*Page
 }
 
-// page is one destination's counts.
-type page struct {
+// Page is one destination's counts. Safe for concurrent use.
+type Page struct {
 	rows, bytes, deadLettered   atomic.Int64
 	appendErrors, appendRetries atomic.Int64
 	created                     atomic.Bool
@@ -33,14 +33,20 @@ type Failure struct {
 	Text string // what the service or the connection said; never what it said about single rows, which may quote them
 }
 
-// failed notes a failed append.
-func (p *page) failed(v *verdict) {
+// AppendFailed notes a failed append.
+func (p *Page) AppendFailed(f Failure) {
 	p.appendErrors.Add(1)
-	p.lastError.Store(&Failure{At: time.Now().UTC(), Code: v.codeName(), Text: v.err.Error()})
+	p.lastError.Store(&f)
 }
 
-// changed notes how the table was changed.
-func (p *page) changed(by []string) {
+// AppendedAgain notes an append that was sent again.
+func (p *Page) AppendedAgain() { p.appendRetries.Add(1) }
+
+// Created notes that the table was made.
+func (p *Page) Created() { p.created.Store(true) }
+
+// Changed notes how the table was changed.
+func (p *Page) Changed(by []string) {
 	for {
 		old := p.changes.Load()
 		all := by
@@ -56,8 +62,8 @@ func (p *page) changed(by []string) {
 // Report is what was done to one destination.
 type Report struct {
 	Destination  table.Destination
-	Rows         int64 // acknowledged by the service; rows written again after a restart count again
-	Bytes        int64 // their encoded lengths
+	Rows         int64 // acknowledged by the service, or in staged files; rows written again after a restart count again
+	Bytes        int64 // their encoded lengths, or those of the files
 	DeadLettered int64 // taken by the failure handler
 	Created      bool  // the table was made by this sink
 
@@ -69,15 +75,16 @@ type Report struct {
 	LastError     *Failure // nil without one
 }
 
-func (l *Ledger) page(dst table.Destination) *page {
+// Page returns the counts of a destination.
+func (l *Ledger) Page(dst table.Destination) *Page {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	p := l.pages[dst]
 	if p == nil {
 		if l.pages == nil {
-			l.pages = map[table.Destination]*page{}
+			l.pages = map[table.Destination]*Page{}
 		}
-		p = new(page)
+		p = new(Page)
 		l.pages[dst] = p
 	}
 	return p
