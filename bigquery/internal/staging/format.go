@@ -2,34 +2,24 @@ package staging
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"sync"
 
+	"github.com/millrace-dev/millrace/bigquery/internal/loadplan"
 	"github.com/millrace-dev/millrace/bigquery/table"
 )
 
-// Format is what a staged file is written as.
-type Format uint8
+// Format is what a staged file is written as. Its order and names are those of plans and committables.
+type Format = loadplan.Format
 
+// The formats that this package and its neighbours write.
 const (
-	Avro    Format = iota // the default: object container files, packed with zstandard
-	Parquet               // smaller, and slower to load below some 256 MB
+	Avro    = loadplan.Avro
+	Parquet = loadplan.Parquet
 )
 
-// String is the name that a load job's sourceFormat has.
-func (f Format) String() string {
-	switch f {
-	case Avro:
-		return "AVRO"
-	case Parquet:
-		return "PARQUET"
-	}
-	return fmt.Sprintf("Format(%d)", uint8(f))
-}
-
-// Extension is what names of such files end with.
-func (f Format) Extension() string {
+// Extension is what names of files of a format end with.
+func Extension(f Format) string {
 	if f == Parquet {
 		return ".parquet"
 	}
@@ -47,8 +37,8 @@ type Load struct {
 	EnableListInference bool
 }
 
-// Load is what a load job of this format must be told.
-func (f Format) Load(s *table.Schema) Load {
+// LoadOf is what a load job of a format must be told.
+func LoadOf(f Format, s *table.Schema) Load {
 	return Load{SourceFormat: f.String(), Schema: s, UseAvroLogicalTypes: f == Avro, EnableListInference: f == Parquet}
 }
 

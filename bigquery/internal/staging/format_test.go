@@ -56,15 +56,15 @@ func TestChoice(t *testing.T) {
 
 func TestLoad(t *testing.T) {
 	s := schemaOf(table.Field{Name: "id", Type: table.Int64})
-	if diff := cmp.Diff(staging.Load{SourceFormat: "AVRO", Schema: s, UseAvroLogicalTypes: true}, staging.Avro.Load(s)); diff != "" {
+	if diff := cmp.Diff(staging.Load{SourceFormat: "AVRO", Schema: s, UseAvroLogicalTypes: true}, staging.LoadOf(staging.Avro, s)); diff != "" {
 		t.Error(diff)
 	}
 	t.Run("SER-156 Parquet is loaded with enableListInference", func(t *testing.T) {
-		if diff := cmp.Diff(staging.Load{SourceFormat: "PARQUET", Schema: s, EnableListInference: true}, staging.Parquet.Load(s)); diff != "" {
+		if diff := cmp.Diff(staging.Load{SourceFormat: "PARQUET", Schema: s, EnableListInference: true}, staging.LoadOf(staging.Parquet, s)); diff != "" {
 			t.Error(diff)
 		}
 	})
-	if staging.Avro.Extension() != ".avro" || staging.Parquet.Extension() != ".parquet" || staging.Format(9).String() != "Format(9)" {
-		t.Error("names of formats are wrong")
+	if staging.Extension(staging.Avro) != ".avro" || staging.Extension(staging.Parquet) != ".parquet" {
+		t.Error("names of files are wrong")
 	}
 }

@@ -151,13 +151,13 @@ func newFile(out io.Writer, f staging.Format, p *staging.Plan) (file, error) {
 
 // Load puts a staged file in the bucket and has it loaded into a table of that schema, as its format asks for.
 func (l *Local) Load(ctx context.Context, dst table.Destination, f staging.Format, s *table.Schema, data []byte) error {
-	name := dst.Table + f.Extension()
+	name := dst.Table + staging.Extension(f)
 	w := l.bucket.Object(name).NewWriter(ctx)
 	_, err := w.Write(data)
 	if err := errors.Join(err, w.Close()); err != nil {
 		return err
 	}
-	o := f.Load(s)
+	o := staging.LoadOf(f, s)
 	load := &bqrest.JobConfigurationLoad{
 		SourceUris: []string{"gs://" + bucket + "/" + name}, SourceFormat: o.SourceFormat, Schema: tableadmin.ToREST(o.Schema),
 		UseAvroLogicalTypes: o.UseAvroLogicalTypes,

@@ -1,0 +1,34 @@
+package loadplan
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strconv"
+)
+
+// Config is what of a sink's options its plans depend on. The zero value is the default.
+type Config struct {
+	JobProject  string // where jobs run; "" is the project of each destination
+	Location    string // of all jobs; "" is that of the dataset that a job writes to
+	TempProject string // of TempDataset; "" is the project of each destination
+	TempDataset string // of temporary tables; "" is the dataset of each destination
+	Disposition Disposition
+	// AllowProfileChange lets committables be planned that were made with other options; see [Config.Profile].
+	AllowProfileChange bool
+}
+
+// Profile stands for the options that decide where an earlier job is looked for and what it is called: a committable keeps the one
+// it was made with. Committed with another one its jobs would not be found, and its rows be loaded twice. It is 8 hexadecimal
+// digits of a hash over the values as they are configured.
+func (c Config) Profile() string {
+	var b []byte
+	for _, v := range []string{c.JobProject, c.Location, c.TempProject, c.TempDataset, c.Disposition.String()} {
+		if v == "" {
+			b = append(b, "-:"...)
+			continue
+		}
+		b = append(append(strconv.AppendInt(b, int64(len(v)), 10), ':'), v...)
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:4])
+}
