@@ -58,11 +58,11 @@ func (c *checkpointed) rows(ids ...int) {
 func (c *checkpointed) checkpoint() {
 	c.Helper()
 	c.flush()
+	c.taken++
 	var err error
-	if c.promises, err = c.writer.Prepare(c.Context()); err != nil {
+	if c.promises, err = c.writer.Prepare(c.Context(), c.taken); err != nil {
 		c.Fatal(err)
 	}
-	c.taken++
 	if c.states, err = c.writer.Snapshot(c.Context(), c.taken); err != nil {
 		c.Fatal(err)
 	}

@@ -118,7 +118,7 @@ func (g *grown) finish(w stream.Writer[string]) error {
 	if err := w.Flush(g.Context(), true); err != nil {
 		return err
 	}
-	cs, err := w.Prepare(g.Context())
+	cs, err := w.Prepare(g.Context(), 1)
 	if err != nil || len(cs) == 0 {
 		return err
 	}

@@ -93,7 +93,7 @@ func (w *sinkWriter[T]) Flush(ctx context.Context, final bool) error {
 }
 
 // Prepare promises what was flushed since the last snapshot. With MethodDefault it is visible already.
-func (w *sinkWriter[T]) Prepare(context.Context) ([]stream.Committable, error) {
+func (w *sinkWriter[T]) Prepare(context.Context, int64) ([]stream.Committable, error) {
 	return w.core.Prepare(), nil
 }
 

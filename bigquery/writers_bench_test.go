@@ -351,7 +351,7 @@ func withCheckpoints(m Method) func(*writerBench) {
 }
 
 func (w *writerBench) promise(writer stream.Writer[routed], checkpoint int64) []stream.Committable {
-	cs, err := writer.Prepare(w.Context())
+	cs, err := writer.Prepare(w.Context(), checkpoint)
 	if err == nil {
 		_, err = writer.Snapshot(w.Context(), checkpoint)
 	}

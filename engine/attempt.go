@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
@@ -29,6 +30,7 @@ type attempt struct {
 	restored   *Checkpoint // nil at a fresh start
 	enumerator stream.Enumerator
 	committers *committers // nil for a sink with one phase
+	scope      stream.CommitScope
 	lanes      []*lane
 	workers    []laneWorker
 	parking    parking
@@ -57,7 +59,7 @@ type attempt struct {
 func (r *run) attempt(ctx context.Context, from *Checkpoint) (Outcome, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	a := &attempt{
-		run: r, ctx: ctx, cancel: cancel, restored: from,
+		run: r, ctx: ctx, cancel: cancel, restored: from, scope: r.parts.commitScope(),
 		events: make(chan func(*attempt) error, 4*r.opts.Lanes),
 		woken:  make(chan struct{}, 1),
 		timer:  time.NewTimer(time.Hour),
@@ -148,6 +150,7 @@ func (a *attempt) openLanes() error {
 	a.holding = make([]bool, n)
 	for i := range n {
 		lc := laneContext{job: a.run.name, lanes: n, lane: newLane(i), tell: a.tell,
+			run: hex.EncodeToString(a.run.id[:]), attempt: a.run.attempted, streaming: a.run.opts.Checkpoint.Every > 0,
 			meter: a.run.opts.Meter, log: a.run.log, ins: a.run.ins}
 		if a.restored != nil {
 			lc.checkpoint, lc.states = a.restored.ID, statesOf(i, n, a.restored.States)

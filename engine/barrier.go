@@ -106,7 +106,7 @@ func (a *attempt) captureLane(c *Checkpoint, r *report) error {
 	if len(r.committables) > 0 && a.committers == nil {
 		return brokenContract("lane %d: the writer prepared %d committables, and its sink has no committer", r.lane, len(r.committables))
 	}
-	a.ledger.prepare(r.lane, r.committables)
+	a.ledger.prepare(r.lane, c.ID, r.committables)
 	if r.split != nil {
 		c.Splits = append(c.Splits, HeldSplit{r.lane, *r.split})
 	}
@@ -258,6 +258,12 @@ func (a *attempt) storeFinished() {
 	c.Finished, c.Savepoint, c.Committables = true, false, nil
 	a.final = &pending{checkpoint: &c, purpose: finished, begun: time.Now(), end: a.final.end}
 	a.store(a.final)
+}
+
+// refuseSavepoints: a sink that makes everything visible at once would make a part of it so.
+func (a *attempt) refuseSavepoints() {
+	a.answerSavepoints(a.savepoints, savepointAnswer{err: errors.New("no savepoint: the sink makes all rows visible at once when the input has ended")})
+	a.savepoints = nil
 }
 
 func (a *attempt) answerSavepoints(to []chan<- savepointAnswer, answer savepointAnswer) {

@@ -41,8 +41,9 @@ type HeldSplit struct {
 	Split stream.Split
 }
 
-// HeldCommittable is a committable and the lane that prepared it.
+// HeldCommittable is a committable, the lane that prepared it, and what for.
 type HeldCommittable struct {
 	Lane        int
+	Checkpoint  int64 // that it was prepared for; 0 when it was stored by a version that did not say
 	Committable stream.Committable
 }

@@ -19,13 +19,13 @@ import (
 //	payload
 //	crc      uint32, CRC-32C of everything before it
 //
-// The payload of version 1 is a row of fields in the order of encodePayload: integers as varints, texts and bytes with
-// their length before them, lists with their count.
+// The payload is a row of fields in the order of encodePayload: integers as varints, texts and bytes with their length before
+// them, lists with their count. Version 1 had committables without their checkpoint.
 const (
 	magic         = "millrace checkpoint\n"
 	frameHead     = len(magic) + 4 + 8
 	frameTail     = 4
-	formatVersion = 1
+	formatVersion = 2
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -59,10 +59,10 @@ func DecodeCheckpoint(data []byte) (*Checkpoint, error) {
 	if err != nil {
 		return nil, err
 	}
-	if version != formatVersion {
+	if version == 0 || version > formatVersion {
 		return nil, &FormatError{version}
 	}
-	d := decoder{rest: bytes.Clone(payload)}
+	d := decoder{rest: bytes.Clone(payload), version: version}
 	c := d.checkpoint()
 	if d.err == nil && len(d.rest) > 0 {
 		d.fail("%d bytes follow the last field", len(d.rest))
@@ -135,6 +135,7 @@ func (c *Checkpoint) encodePayload() []byte {
 	e.count(len(c.Committables))
 	for _, h := range c.Committables {
 		e.int(int64(h.Lane))
+		e.int(h.Checkpoint)
 		e.text(h.Committable.Key)
 		e.bytes(h.Committable.Data)
 	}
@@ -161,7 +162,12 @@ func (d *decoder) checkpoint() *Checkpoint {
 		return stream.State{Destination: d.text(), Shard: d.text(), Data: d.bytes()}
 	})
 	c.Committables = list(d, func() HeldCommittable {
-		return HeldCommittable{d.small("lane"), stream.Committable{Key: d.text(), Data: d.bytes()}}
+		h := HeldCommittable{Lane: d.small("lane")}
+		if d.version > 1 {
+			h.Checkpoint = d.int()
+		}
+		h.Committable = stream.Committable{Key: d.text(), Data: d.bytes()}
+		return h
 	})
 	return c
 }
@@ -194,8 +200,9 @@ func tallyFields(t *stream.Tally) [6]*int64 {
 
 // decoder reads fields off rest. After the first fault it answers zeros.
 type decoder struct {
-	rest []byte
-	err  error
+	rest    []byte
+	version uint32
+	err     error
 }
 
 func (d *decoder) fail(format string, args ...any) {

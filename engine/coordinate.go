@@ -73,7 +73,7 @@ func (a *attempt) measure() error {
 func (a *attempt) advance() error {
 	switch {
 	case a.outcome != Failed:
-	case a.stopping && a.run.opts.StopWithoutCheckpoint && a.final == nil:
+	case a.stopping && (a.run.opts.StopWithoutCheckpoint || a.scope == stream.AtEnd) && a.final == nil:
 		a.outcome = Stopped
 		a.cancel(errAttemptOver) // lanes have no order to leave
 	case a.aligning != nil || a.storing != nil || a.final != nil:
@@ -81,9 +81,11 @@ func (a *attempt) advance() error {
 		a.begin(endOfInput)
 	case a.stopping:
 		a.begin(gracefulStop)
+	case len(a.savepoints) > 0 && a.scope == stream.AtEnd:
+		a.refuseSavepoints()
 	case len(a.savepoints) > 0:
 		a.begin(savepoint)
-	case a.due:
+	case a.due && !(a.committing && a.scope == stream.Global):
 		a.begin(ordinary)
 	}
 	return nil

@@ -120,9 +120,11 @@ func (nothing) NewWriter(context.Context, stream.WriterContext) (stream.Writer[i
 
 type nothingWriter struct{ n int64 }
 
-func (w *nothingWriter) Write(context.Context, *stream.Record[int64]) error      { w.n++; return nil }
-func (w *nothingWriter) Flush(context.Context, bool) error                       { return nil }
-func (w *nothingWriter) Prepare(context.Context) ([]stream.Committable, error)   { return nil, nil }
+func (w *nothingWriter) Write(context.Context, *stream.Record[int64]) error { w.n++; return nil }
+func (w *nothingWriter) Flush(context.Context, bool) error                  { return nil }
+func (w *nothingWriter) Prepare(context.Context, int64) ([]stream.Committable, error) {
+	return nil, nil
+}
 func (w *nothingWriter) Snapshot(context.Context, int64) ([]stream.State, error) { return nil, nil }
 func (w *nothingWriter) Close() error                                            { return nil }
 

@@ -145,7 +145,7 @@ func (w *fileWriter) Write(_ context.Context, r *stream.Record[item]) error {
 
 func (w *fileWriter) Flush(context.Context, bool) error { return w.file.Sync() }
 
-func (w *fileWriter) Prepare(context.Context) ([]stream.Committable, error) {
+func (w *fileWriter) Prepare(context.Context, int64) ([]stream.Committable, error) {
 	if w.lines == w.prepared {
 		return nil, nil
 	}

@@ -17,10 +17,10 @@ type ledger struct {
 	stored int // numbers below are stored
 }
 
-// prepare adds what a lane prepared.
-func (l *ledger) prepare(lane int, cs []stream.Committable) {
+// prepare adds what a lane prepared for a checkpoint.
+func (l *ledger) prepare(lane int, checkpoint int64, cs []stream.Committable) {
 	for _, c := range cs {
-		l.held = append(l.held, HeldCommittable{lane, c})
+		l.held = append(l.held, HeldCommittable{lane, checkpoint, c})
 	}
 }
 

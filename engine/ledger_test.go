@@ -39,7 +39,7 @@ func TestLedgerProperty(t *testing.T) {
 					cs = append(cs, stream.Committable{Key: fmt.Sprint(prepared)})
 					prepared++
 				}
-				l.prepare(0, cs)
+				l.prepare(0, 1, cs)
 				held, end := l.all()
 				if got := keysOf(held); !slices.Equal(got, keys(committed, prepared)) || end != prepared {
 					t.Fatalf("a checkpoint holds %v up to %d, want %v", got, end, keys(committed, prepared))

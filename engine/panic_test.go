@@ -128,9 +128,9 @@ func (w panickyWriter) Flush(ctx context.Context, final bool) error {
 	return w.Writer.Flush(ctx, final)
 }
 
-func (w panickyWriter) Prepare(ctx context.Context) ([]stream.Committable, error) {
+func (w panickyWriter) Prepare(ctx context.Context, checkpoint int64) ([]stream.Committable, error) {
 	w.p.at("Prepare")
-	return w.Writer.Prepare(ctx)
+	return w.Writer.Prepare(ctx, checkpoint)
 }
 
 func (w panickyWriter) Snapshot(ctx context.Context, id int64) ([]stream.State, error) {

@@ -15,10 +15,13 @@ import (
 type parts interface {
 	bounded() (bool, error)
 	newEnumerator(context.Context, stream.EnumeratorContext) (stream.Enumerator, error)
+	// fits asks a sink that is particular about its jobs.
+	fits(stream.Shape, *slog.Logger) error
 	// newCommitters answers nil for a sink with one phase.
 	newCommitters(context.Context, stream.CommitterContext, int) (*committers, error)
 	newLane(context.Context, laneContext) (laneWorker, error)
-	commitsInTwoPhases() bool
+	// commitScope is NoCommit for a sink with one phase.
+	commitScope() stream.CommitScope
 }
 
 // laneWorker is a worker without its types.
@@ -36,6 +39,9 @@ type laneContext struct {
 	job        string
 	lanes      int
 	lane       *lane
+	run        string
+	attempt    int
+	streaming  bool
 	checkpoint int64
 	states     []stream.State
 	tell       func(context.Context, func(*attempt) error)
@@ -48,7 +54,20 @@ type jobParts[In, Out any] struct{ job Job[In, Out] }
 
 func (p jobParts[In, Out]) bounded() (bool, error) { return ask(p.job.Source.Bounded) }
 
-func (p jobParts[In, Out]) commitsInTwoPhases() bool { return p.job.twoPhase() != nil }
+func (p jobParts[In, Out]) fits(s stream.Shape, log *slog.Logger) error {
+	particular, ok := any(p.job.Sink).(stream.Particular)
+	if !ok {
+		return nil
+	}
+	return guarded(func() error { return particular.Fits(s, log) })
+}
+
+func (p jobParts[In, Out]) commitScope() stream.CommitScope {
+	if two := p.job.twoPhase(); two != nil {
+		return two.CommitScope()
+	}
+	return stream.NoCommit
+}
 
 func (p jobParts[In, Out]) newEnumerator(ctx context.Context, ec stream.EnumeratorContext) (e stream.Enumerator, err error) {
 	defer caught(&err)
@@ -84,7 +103,7 @@ func (p jobParts[In, Out]) newLane(ctx context.Context, lc laneContext) (_ laneW
 		}
 	}()
 	w.writer, err = p.job.Sink.NewWriter(ctx, stream.WriterContext{
-		Job: lc.job, Lane: lc.lane.index, Lanes: lc.lanes, Checkpoint: lc.checkpoint, States: lc.states, Meter: lc.meter, Log: lc.log})
+		Job: lc.job, Lane: lc.lane.index, Lanes: lc.lanes, Run: lc.run, Attempt: lc.attempt, Streaming: lc.streaming, Checkpoint: lc.checkpoint, States: lc.states, Meter: lc.meter, Log: lc.log})
 	if err != nil {
 		return nil, fmt.Errorf("make writer: %w", err)
 	}

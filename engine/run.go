@@ -37,6 +37,7 @@ type run struct {
 	begun   time.Time
 
 	start      *Checkpoint  // what the run began with, nil for the start
+	attempted  int          // attempts begun
 	lastFailed stream.Tally // of the last attempt
 
 	mu   sync.Mutex // guards view
@@ -76,17 +77,33 @@ func start(ctx context.Context, name string, p parts, opts Options) (Result, err
 	return r.supervise(ctx)
 }
 
-// check refuses jobs whose rows nobody would ever see.
+// check refuses jobs whose rows nobody would ever see, or not as they should.
 func (r *run) check() error {
 	bounded, err := r.parts.bounded()
+	if err == nil {
+		err = r.checkCommits(bounded)
+	}
+	if err == nil {
+		every := r.opts.Checkpoint.Every
+		err = r.parts.fits(stream.Shape{Bounded: bounded, Streaming: every > 0, Every: every}, r.log)
+	}
 	if err != nil {
 		return fmt.Errorf("job %q: %w", r.name, err)
 	}
-	if bounded || !r.parts.commitsInTwoPhases() || r.opts.Checkpoint.Every > 0 {
-		return nil
+	return nil
+}
+
+func (r *run) checkCommits(bounded bool) error {
+	scope, every := r.parts.commitScope(), r.opts.Checkpoint.Every
+	switch {
+	case scope == stream.AtEnd && every > 0:
+		return fmt.Errorf("Options.Checkpoint.Every is %v, and the sink makes all rows visible at once when the input has ended: set it to 0", every)
+	case scope == stream.AtEnd && !bounded:
+		return errors.New("the source never ends, and the sink makes all rows visible at once when it has: use another source, or another way to write")
+	case scope != stream.NoCommit && !bounded && every == 0:
+		return errors.New("Options.Checkpoint.Every is 0, the source never ends, and the sink makes rows visible at checkpoints only: set an interval such as 10s")
 	}
-	return fmt.Errorf("job %q: Options.Checkpoint.Every is 0, the source never ends, and the sink makes rows visible at checkpoints only: "+
-		"set an interval such as 10s", r.name)
+	return nil
 }
 
 func (r *run) openStore(ctx context.Context) (store Store, done func(), err error) {
@@ -231,6 +248,7 @@ func (r *run) attempts(ctx context.Context) (Outcome, error) {
 // try makes an attempt, after the first from what the store holds by now.
 func (r *run) try(ctx context.Context, first bool) (Outcome, error) {
 	r.lastFailed = stream.Tally{}
+	r.attempted++
 	from := r.start
 	if !first {
 		var err error

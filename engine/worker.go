@@ -274,7 +274,7 @@ func (w *worker[In, Out]) takeReport(ctx context.Context, checkpoint int64, fina
 	if r.tally, err = w.pipeline.settled(); err != nil {
 		return nil, err
 	}
-	if r.committables, err = w.writer.Prepare(ctx); err != nil {
+	if r.committables, err = w.writer.Prepare(ctx, checkpoint); err != nil {
 		return nil, fmt.Errorf("prepare: %w", err)
 	}
 	if r.states, err = w.writer.Snapshot(ctx, checkpoint); err != nil {

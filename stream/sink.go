@@ -18,6 +18,14 @@ type WriterContext struct {
 	Lane  int // 0 ≤ Lane < Lanes
 	Lanes int
 
+	// Run tells this run of the job from all others: 32 lower-case hexadecimal digits. Attempt counts the times that writers
+	// were made in it, from 1. Names made of both and the lane are used by no other writer, were it still alive somewhere.
+	Run     string
+	Attempt int
+	// Streaming says that checkpoints come on an interval. Otherwise there is one at the end, and others only when somebody
+	// asks for them.
+	Streaming bool
+
 	// Checkpoint is the id of the checkpoint the job was restored from, 0 at a fresh start.
 	Checkpoint int64
 
@@ -50,9 +58,10 @@ type Writer[T any] interface {
 	// final is true for the last flush of a job whose input ended or which was stopped.
 	Flush(ctx context.Context, final bool) error
 
-	// Prepare returns what the committer needs to make everything flushed so far visible. Writers without a committer
-	// return nil.
-	Prepare(ctx context.Context) ([]Committable, error)
+	// Prepare returns what the committer needs to make everything flushed so far visible. checkpoint is the id of the
+	// checkpoint that it is taken for; should that one fail to be stored, a later one holds what was prepared for it. Writers
+	// without a committer return nil.
+	Prepare(ctx context.Context, checkpoint int64) ([]Committable, error)
 
 	// Snapshot returns what a writer needs to go on from here, one State for each (destination, shard) that has
 	// something to remember. Writers that need nothing return nil.
@@ -85,8 +94,13 @@ type CommitScope uint8
 const (
 	// PerLane: committables are committed lane by lane, independently and possibly at once.
 	PerLane CommitScope = iota
-	// Global: one committer sees all committables of a checkpoint together.
+	// Global: one committer sees all committables that were prepared for a checkpoint together, and no others with them.
+	// Checkpoints come in their order, each after the one before is committed, and none is taken meanwhile that nobody asked
+	// for: rows wait in the writers while commits are slow.
 	Global
+	// AtEnd: one committer sees all committables of the job together, once, when its input has ended. Nothing is prepared
+	// before: the job takes no checkpoint on an interval, savepoints are refused, and a stop leaves nothing behind.
+	AtEnd
 	// NoCommit: the writers of this sink, as it is configured, make rows visible themselves.
 	NoCommit
 )
@@ -98,6 +112,26 @@ type TwoPhase interface {
 
 	// NewCommitter makes a committer. Committers keep no state from one Commit to the next that correctness depends on.
 	NewCommitter(ctx context.Context, cc CommitterContext) (Committer, error)
+}
+
+// Shape is how a job is going to be run, as far as it matters to a sink. What an engine cannot do otherwise it leaves zero.
+type Shape struct {
+	Bounded bool // the source ends
+	// Streaming says that checkpoints come on an interval, Every. Undecided says that nobody knows before the job runs.
+	Streaming bool
+	Undecided bool
+	Every     time.Duration // 0 without checkpoints before the end
+	// AtLeastOnce says that records from behind a checkpoint may be in it.
+	AtLeastOnce bool
+	// NoCheckpointAtEnd says that none follows the last record.
+	NoCheckpointAtEnd bool
+}
+
+// Particular is a Sink that does not fit every job.
+type Particular interface {
+	// Fits returns what about the job does not fit, all of it, with what to do about it. It is asked before anything is
+	// opened. log hears of what fits and may be regretted.
+	Fits(s Shape, log *slog.Logger) error
 }
 
 // CommitsOf returns the second phase of a sink, nil when it has none.

@@ -79,7 +79,7 @@ func (w *writer) Flush(ctx context.Context, _ bool) error {
 }
 
 // Prepare has nothing to commit.
-func (w *writer) Prepare(context.Context) ([]stream.Committable, error) { return nil, nil }
+func (w *writer) Prepare(context.Context, int64) ([]stream.Committable, error) { return nil, nil }
 
 // Snapshot has nothing to remember: after a failure the source's positions say what to write again.
 func (w *writer) Snapshot(context.Context, int64) ([]stream.State, error) { return nil, nil }

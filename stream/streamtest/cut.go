@@ -159,8 +159,8 @@ func (w cutWriter[T]) Flush(ctx context.Context, final bool) error {
 	return w.p.Step("flush", func() error { return w.Writer.Flush(ctx, final) })
 }
 
-func (w cutWriter[T]) Prepare(ctx context.Context) ([]stream.Committable, error) {
-	return step(w.p, "prepare", func() ([]stream.Committable, error) { return w.Writer.Prepare(ctx) })
+func (w cutWriter[T]) Prepare(ctx context.Context, checkpoint int64) ([]stream.Committable, error) {
+	return step(w.p, "prepare", func() ([]stream.Committable, error) { return w.Writer.Prepare(ctx, checkpoint) })
 }
 
 func (w cutWriter[T]) Snapshot(ctx context.Context, checkpoint int64) ([]stream.State, error) {

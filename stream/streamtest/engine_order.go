@@ -189,9 +189,9 @@ func (w *orderedWriter) Flush(ctx context.Context, final bool) error {
 	return w.Writer.Flush(ctx, final)
 }
 
-func (w *orderedWriter) Prepare(ctx context.Context) ([]stream.Committable, error) {
+func (w *orderedWriter) Prepare(ctx context.Context, checkpoint int64) ([]stream.Committable, error) {
 	defer w.seq.call("Prepare", "Flush")()
-	return w.Writer.Prepare(ctx)
+	return w.Writer.Prepare(ctx, checkpoint)
 }
 
 func (w *orderedWriter) Snapshot(ctx context.Context, checkpoint int64) ([]stream.State, error) {

@@ -170,11 +170,11 @@ func (w defectWriter) Flush(ctx context.Context, final bool) error {
 	return w.Writer.Flush(ctx, final)
 }
 
-func (w defectWriter) Prepare(ctx context.Context) ([]stream.Committable, error) {
+func (w defectWriter) Prepare(ctx context.Context, checkpoint int64) ([]stream.Committable, error) {
 	if w.prepare != nil {
 		return w.prepare(w.Writer, ctx)
 	}
-	return w.Writer.Prepare(ctx)
+	return w.Writer.Prepare(ctx, checkpoint)
 }
 
 func (w defectWriter) Snapshot(ctx context.Context, checkpoint int64) ([]stream.State, error) {
@@ -189,7 +189,7 @@ func hasty(run *EngineRun) {
 	two := run.Sink.(stream.TwoPhase)
 	run.Sink = keep(run.Sink, defectSink{writer: func(w stream.Writer[Item]) stream.Writer[Item] {
 		return defectWriter{Writer: w, prepare: func(w stream.Writer[Item], ctx context.Context) ([]stream.Committable, error) {
-			cs, err := w.Prepare(ctx)
+			cs, err := w.Prepare(ctx, 0)
 			if err != nil {
 				return nil, err
 			}

@@ -173,11 +173,12 @@ func (s *session[T]) tryCheckpoint(final bool) (out taken, err error) {
 	if err := s.writer.Flush(ctx, final); err != nil {
 		return out, err
 	}
-	cs, err := s.writer.Prepare(ctx)
+	id := int64(len(s.taken) + 1)
+	cs, err := s.writer.Prepare(ctx, id)
 	if err != nil {
 		return out, err
 	}
-	states, err := s.writer.Snapshot(ctx, int64(len(s.taken)+1))
+	states, err := s.writer.Snapshot(ctx, id)
 	out = taken{cs, states}.clone()
 	s.taken = append(s.taken, out)
 	return out, err

@@ -168,7 +168,7 @@ func checkBytesFrozen[T any](t TB, h SinkHarness[T]) {
 		if err := s.writer.Flush(ctx, false); err != nil {
 			t.Fatalf("Flush: %v", err)
 		}
-		cs, err1 := s.writer.Prepare(ctx)
+		cs, err1 := s.writer.Prepare(ctx, int64(i+1))
 		states, err2 := s.writer.Snapshot(ctx, int64(i+1))
 		if err := errors.Join(err1, err2); err != nil {
 			t.Fatalf("checkpoint: %v", err)

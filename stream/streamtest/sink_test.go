@@ -131,11 +131,11 @@ func (w *badWriter) Flush(ctx context.Context, final bool) error {
 	return w.bufferedWriter.Flush(ctx, final)
 }
 
-func (w *badWriter) Prepare(ctx context.Context) ([]stream.Committable, error) {
+func (w *badWriter) Prepare(ctx context.Context, checkpoint int64) ([]stream.Committable, error) {
 	if w.prepare != nil {
 		return w.prepare(ctx)
 	}
-	return w.bufferedWriter.Prepare(ctx)
+	return w.bufferedWriter.Prepare(ctx, checkpoint)
 }
 
 func (w *badWriter) Snapshot(ctx context.Context, id int64) ([]stream.State, error) {
@@ -308,7 +308,7 @@ func TestSinkChecks(t *testing.T) {
 				if *flushes > 4 {
 					return nil, nil
 				}
-				return w.bufferedWriter.Prepare(ctx)
+				return w.bufferedWriter.Prepare(ctx, 0)
 			}
 		}), []string{"checkpoints_follow_one_another"}, nil},
 
@@ -374,7 +374,7 @@ func TestSinkChecks(t *testing.T) {
 				s.writer = func(w *bufferedWriter, _ sw) stream.Writer[Item] {
 					bad := &badWriter{bufferedWriter: w}
 					bad.prepare = func(ctx context.Context) ([]stream.Committable, error) {
-						cs, err := w.Prepare(ctx)
+						cs, err := w.Prepare(ctx, 0)
 						for _, one := range cs {
 							m, _ := decodeMark(one.Data)
 							at := where{w.world, m.Stream}
@@ -426,7 +426,7 @@ func TestSinkChecks(t *testing.T) {
 		{"one buffer for all committables", withWriter(func(w *badWriter, _ sw) {
 			buffers := map[string][]byte{}
 			w.prepare = func(ctx context.Context) ([]stream.Committable, error) {
-				cs, err := w.bufferedWriter.Prepare(ctx)
+				cs, err := w.bufferedWriter.Prepare(ctx, 0)
 				for i, c := range cs {
 					buffers[c.Key] = append(buffers[c.Key][:0], c.Data...)
 					cs[i].Data = buffers[c.Key]
@@ -441,7 +441,7 @@ func TestSinkChecks(t *testing.T) {
 				if *flushes > 2 && wc.States != nil {
 					return nil, nil
 				}
-				return w.bufferedWriter.Prepare(ctx)
+				return w.bufferedWriter.Prepare(ctx, 0)
 			}
 		}), []string{"goes_on_from_any_state"}, nil},
 		{"takes rows of others for its own", withWriter(func(w *badWriter, _ sw) {
@@ -470,7 +470,7 @@ func TestSinkChecks(t *testing.T) {
 
 		{"prepares rows that it only remembers", withWriter(func(w *badWriter, _ sw) {
 			w.prepare = func(ctx context.Context) ([]stream.Committable, error) {
-				cs, err := w.bufferedWriter.Prepare(ctx)
+				cs, err := w.bufferedWriter.Prepare(ctx, 0)
 				for _, d := range sortedKeys(w.tables) {
 					if t := w.tables[d]; t.probe {
 						ahead := t.mark

@@ -159,8 +159,8 @@ func (w *directWriter) WriteRecords(ctx context.Context, rs []stream.Record[Item
 	return len(rs), nil
 }
 
-func (w *directWriter) Prepare(context.Context) ([]stream.Committable, error)   { return nil, nil }
-func (w *directWriter) Snapshot(context.Context, int64) ([]stream.State, error) { return nil, nil }
+func (w *directWriter) Prepare(context.Context, int64) ([]stream.Committable, error) { return nil, nil }
+func (w *directWriter) Snapshot(context.Context, int64) ([]stream.State, error)      { return nil, nil }
 
 // Buffered is a sink with two phases: rows are appended to streams, and a commit makes them visible. A writer that goes
 // on from a state finds out at its first append whether somebody else has written behind that state, and leaves the
@@ -248,7 +248,7 @@ func (w *bufferedWriter) append(destination string, items []Item) error {
 	return nil
 }
 
-func (w *bufferedWriter) Prepare(context.Context) (cs []stream.Committable, _ error) {
+func (w *bufferedWriter) Prepare(context.Context, int64) (cs []stream.Committable, _ error) {
 	for _, d := range sortedKeys(w.tables) {
 		if t := w.tables[d]; t.mark != t.prepared {
 			cs = append(cs, stream.Committable{Key: t.mark.Stream, Data: t.mark.encode()})
