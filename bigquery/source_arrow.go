@@ -22,19 +22,24 @@ type ArrowSession struct {
 // ReadArrow plans a read in Arrow, which costs nothing but, with FromQuery, the query. Every fault of the options is reported
 // at once.
 func ReadArrow(ctx context.Context, from Input, o SourceOptions) (*ArrowSession, error) {
-	config, err := o.resolve(from)
-	if o.ReaderSchema != "" {
-		err = errors.Join(err, errors.New("ReaderSchema is an Avro schema, and batches of Arrow are as the session has them: leave it out, or read rows"))
-	}
+	config, err := o.resolveArrow(from)
 	if err != nil {
 		return nil, err
 	}
-	config.Arrow = true
 	planned, err := config.Plan(ctx, alone)
 	if err != nil {
 		return nil, err
 	}
 	return &ArrowSession{config, planned}, nil
+}
+
+func (o SourceOptions) resolveArrow(from Input) (storageread.Config, error) {
+	config, err := o.resolve(from)
+	if o.ReaderSchema != "" {
+		err = errors.Join(err, errors.New("ReaderSchema is an Avro schema, and batches of Arrow are as the session has them: leave it out, or read rows"))
+	}
+	config.Arrow = true
+	return config, err
 }
 
 // Name is the session's resource name.

@@ -29,6 +29,22 @@ func FromQuery(billingProject, sql string) Input {
 	return Input{query: &storageread.Query{Project: billingProject, SQL: sql}}
 }
 
+// Table is the table that is read, if it is one.
+func (i Input) Table() (t table.Destination, ok bool) {
+	if i.table == nil {
+		return t, false
+	}
+	return *i.table, true
+}
+
+// Query is the query that is run, if it is one, and the project that pays.
+func (i Input) Query() (billingProject, sql string, ok bool) {
+	if i.query == nil {
+		return "", "", false
+	}
+	return i.query.Project, i.query.SQL, true
+}
+
 // SourceOptions are the options of a source. The zero value is the default of each.
 type SourceOptions struct {
 	// ParentProject owns and pays for the read session. Default: the table's project. With FromQuery it is the project

@@ -15,6 +15,8 @@ type Block struct {
 	Offset int64 // of the first row in its stream
 	Rows   int64
 	Data   []byte // the receiver's
+	// Progress is the share of the stream, 0 to 1, that ends with the block, as the service tells it; 0 when it does not.
+	Progress float64
 }
 
 // Blocks calls each for all blocks of a split that s begins, in order. Of the block that the limit falls into it hands on
@@ -37,7 +39,7 @@ func (r *Reader) Blocks(ctx context.Context, s stream.Split, each func(Block) er
 		if b, err = r.cut(b); err != nil {
 			return r.fail(&ReadError{Err: err})
 		}
-		if err := each(Block{r.split.Stream, r.cursor.delivered, b.rows, b.data}); err != nil {
+		if err := each(Block{r.split.Stream, r.cursor.delivered, b.rows, b.data, b.progress}); err != nil {
 			return err
 		}
 		r.cursor.delivered += b.rows
@@ -52,7 +54,7 @@ func (r *Reader) cut(b block) (block, error) {
 		return b, nil
 	}
 	if r.split.Arrow {
-		return block{b.data, rows}, nil // whoever decodes it takes the first rows
+		return block{b.data, rows, b.progress}, nil // whoever decodes it takes the first rows
 	}
 	end := 0
 	for range rows {
@@ -62,5 +64,5 @@ func (r *Reader) cut(b block) (block, error) {
 		}
 		end += n
 	}
-	return block{b.data[:end:end], rows}, nil
+	return block{b.data[:end:end], rows, b.progress}, nil
 }

@@ -107,7 +107,7 @@ func (f *fetcher) received(resp *storagepb.ReadRowsResponse) error {
 	f.count.rows.Add(resp.RowCount)
 	f.count.bytes.Add(int64(len(data)))
 	f.resume.got(resp.RowCount)
-	f.queue.put(block{data, resp.RowCount})
+	f.queue.put(block{data, resp.RowCount, resp.GetStats().GetProgress().GetAtResponseEnd()})
 	return nil
 }
 

@@ -9,6 +9,8 @@ import (
 type block struct {
 	data []byte
 	rows int64
+	// progress is the share of the stream that ends with it, as the service tells.
+	progress float64
 }
 
 // blockQueue stands between the fetcher, which fills it, and the reader, which empties it. Its bound is in bytes, because
