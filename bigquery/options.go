@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/millrace-dev/millrace/bigquery/internal/storagewrite"
+	"github.com/millrace-dev/millrace/bigquery/internal/tableadmin"
 	"github.com/millrace-dev/millrace/bigquery/table"
 	"github.com/millrace-dev/millrace/internal/retry"
 	"github.com/millrace-dev/millrace/stream"
@@ -233,7 +234,7 @@ func (c Create) check() error {
 	return errors.Join(append(faults, checkCreateOptions("Create.Options.", c.Options))...)
 }
 
-func (c Create) resolve() storagewrite.Create {
+func (c Create) resolve() tableadmin.Create {
 	options := func(table.Destination) (table.CreateOptions, error) { return c.Options, nil }
 	if c.PerDestination != nil {
 		options = func(dst table.Destination) (table.CreateOptions, error) {
@@ -241,7 +242,7 @@ func (c Create) resolve() storagewrite.Create {
 			return o, checkCreateOptions("", o)
 		}
 	}
-	return storagewrite.Create{Never: c.Disposition == CreateNever, Options: options, Datasets: c.Datasets}
+	return tableadmin.Create{Never: c.Disposition == CreateNever, Options: options, Datasets: c.Datasets}
 }
 
 // checkCreateOptions reports what cannot be right for any table. prefix leads to the field at fault.

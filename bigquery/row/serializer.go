@@ -11,6 +11,18 @@ import (
 // Serializer turns records into rows. One Serializer serves many writer goroutines: it is immutable after construction,
 // and what it caches per destination is synchronised.
 type Serializer[T any] interface {
+	Schemas
+
+	// AppendRow appends the row of rec to buf and returns the longer slice, as append does. The row holds none of
+	// rec's memory. A row whose columns are all NULL is zero bytes long and is a row.
+	//
+	// ErrSkip says that rec is to be written nowhere. Any other error is the record's own fault, best an *Error that
+	// names the field. With an error, what was appended to buf is ignored.
+	AppendRow(buf []byte, dst table.Destination, rec T) ([]byte, error)
+}
+
+// Schemas says what the rows of each destination are.
+type Schemas interface {
 	// Schema is the schema of that destination's table, known before any record: what a table is created with, and
 	// what rows are checked against. An error is a mistake of configuration and ends the job.
 	Schema(dst table.Destination) (*table.Schema, error)
@@ -21,13 +33,6 @@ type Serializer[T any] interface {
 	// Fingerprint changes whenever Schema would answer something else; 0 says it never does. It is compared for every
 	// record, after AppendRow, and costs next to nothing.
 	Fingerprint(dst table.Destination) uint64
-
-	// AppendRow appends the row of rec to buf and returns the longer slice, as append does. The row holds none of
-	// rec's memory. A row whose columns are all NULL is zero bytes long and is a row.
-	//
-	// ErrSkip says that rec is to be written nowhere. Any other error is the record's own fault, best an *Error that
-	// names the field. With an error, what was appended to buf is ignored.
-	AppendRow(buf []byte, dst table.Destination, rec T) ([]byte, error)
 }
 
 // ErrSkip is returned by AppendRow for a record that is to be written nowhere. It is counted, and no failure.

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/millrace-dev/millrace/bigquery/internal/outcome"
+	"github.com/millrace-dev/millrace/bigquery/row"
 	"github.com/millrace-dev/millrace/bigquery/table"
 	"github.com/millrace-dev/millrace/stream"
 )
@@ -20,7 +21,7 @@ const encodedBytes = 512 << 10
 // The way of a record is Packer, then Begin and Commit around its encoding, or Skip or Reject instead of Commit.
 type Encoder struct {
 	*failures
-	rows    Schemas
+	rows    row.Schemas
 	packers map[table.Destination]*Packer
 	order   []*Packer // as first seen
 }
@@ -76,7 +77,7 @@ func (e *Encoder) Close() error { return e.Lane.Close() }
 // Packer collects the rows of one destination.
 type Packer struct {
 	outcome.Place
-	rows   Schemas
+	rows   row.Schemas
 	schema *schema
 	buf    []byte
 	count  int

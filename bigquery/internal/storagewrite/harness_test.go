@@ -420,7 +420,7 @@ func newBench(t *testing.T, f *far, change func(*Config)) *bench {
 			Recovery: retry.Schedule{Initial: time.Second, Max: time.Second, Attempts: 3}},
 		SchemaWait: retry.Schedule{Initial: time.Minute, Max: time.Minute, Attempts: 3},
 		Rows:       b.rows,
-		Create:     Create{Options: func(table.Destination) (table.CreateOptions, error) { return table.CreateOptions{}, nil }},
+		Create:     tableadmin.Create{Options: func(table.Destination) (table.CreateOptions, error) { return table.CreateOptions{}, nil }},
 		Failures:   b.handler,
 		Ledger:     b.ledger,
 		Pacer: retry.Pacer{Rand: func() float64 { return 0.5 }, Sleep: func(ctx context.Context, d time.Duration) error {

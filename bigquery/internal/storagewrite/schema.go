@@ -6,17 +6,10 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/types/descriptorpb"
 
+	"github.com/millrace-dev/millrace/bigquery/row"
 	"github.com/millrace-dev/millrace/bigquery/table"
 )
-
-// Schemas says what the rows of a destination are; row.Serializer is the usual one.
-type Schemas interface {
-	Schema(dst table.Destination) (*table.Schema, error)
-	Descriptor(dst table.Destination) (*descriptorpb.DescriptorProto, error)
-	Fingerprint(dst table.Destination) uint64
-}
 
 // schema is the descriptor of a batch's rows as a ProtoSchema message, or an ArrowSchema message. It never changes.
 type schema struct {
@@ -27,7 +20,7 @@ type schema struct {
 }
 
 // readSchema reads the fingerprint first: a change in between then costs a refresh too many instead of one missed.
-func readSchema(s Schemas, dst table.Destination) (*schema, error) {
+func readSchema(s row.Schemas, dst table.Destination) (*schema, error) {
 	fingerprint := s.Fingerprint(dst)
 	d, err := s.Descriptor(dst)
 	if err != nil {

@@ -7,13 +7,14 @@ import (
 
 	"github.com/millrace-dev/millrace/bigquery/internal/outcome"
 	"github.com/millrace-dev/millrace/bigquery/internal/tableadmin"
+	"github.com/millrace-dev/millrace/bigquery/row"
 	"github.com/millrace-dev/millrace/bigquery/table"
 )
 
 // tables is what writers do about tables, whatever streams they write to.
 type tables struct {
-	rows   Schemas
-	create Create
+	rows   row.Schemas
+	create tableadmin.Create
 	update table.UnionOptions
 	remote remote
 	ledger *outcome.Ledger

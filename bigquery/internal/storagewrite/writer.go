@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/millrace-dev/millrace/bigquery/internal/outcome"
+	"github.com/millrace-dev/millrace/bigquery/internal/tableadmin"
 	"github.com/millrace-dev/millrace/bigquery/row"
 	"github.com/millrace-dev/millrace/bigquery/table"
 	"github.com/millrace-dev/millrace/internal/gcp"
@@ -21,9 +22,9 @@ type Config struct {
 	Connection gcp.Connection
 	Location   string // "" asks the service, once for each dataset
 	Options    Options
-	Rows       Schemas
+	Rows       row.Schemas
 	Columns    row.Unpacker // of rows that come by Extend
-	Create     Create
+	Create     tableadmin.Create
 	Update     table.UnionOptions // how far tables that exist may be changed
 	SchemaWait retry.Schedule     // for rows whose columns the write service has not heard of yet
 	Buffered   bool               // streams of the lane's own, whose rows a committer makes visible, instead of default streams
@@ -42,13 +43,6 @@ type Config struct {
 	Lane  int
 	Meter stream.Meter
 	Log   *slog.Logger
-}
-
-// Create says what to do about tables that do not exist.
-type Create struct {
-	Never    bool
-	Options  func(table.Destination) (table.CreateOptions, error)
-	Datasets bool // create missing datasets too
 }
 
 // Writer writes for one lane: to default streams, where rows are visible and there for good when Flush returns, or to

@@ -61,3 +61,10 @@ func createOptions(t *bqrest.Table) (table.CreateOptions, error) {
 	}
 	return o, nil
 }
+
+// Create says what writers do about tables that do not exist.
+type Create struct {
+	Never    bool
+	Options  func(table.Destination) (table.CreateOptions, error)
+	Datasets bool // create missing datasets too
+}
