@@ -44,15 +44,46 @@ func (i Input) Query() (billingProject, sql string, ok bool) {
 	}
 	return i.query.Project, i.query.SQL, true
 }
+// QueryPriority says when a query runs.
+type QueryPriority uint8
+
+const (
+	QueryInteractive QueryPriority = iota // as soon as it can
+	QueryBatch                            // when BigQuery has resources to spare; it may wait for hours
+)
+
+// QueryParameter is a value of a query: Name, Type (as GoogleSQL calls it, "INT64"), and Value, the value's text, of which nil
+// is NULL. Values instead makes it an array of Type. Either all parameters of a query have names, or none.
+type QueryParameter = storageread.QueryParameter
 
 // SourceOptions are the options of a source. The zero value is the default of each.
 type SourceOptions struct {
 	// ParentProject owns and pays for the read session. Default: the table's project. With FromQuery it is the project
 	// given there.
 	ParentProject string
+	// MaterializeViews reads a view, logical or materialized, by running a query that selects SelectedFields of it. A table is
+	// read as it is. It takes one call to find out which. With FromTable only.
+	MaterializeViews bool
+
 	// QueryLocation is where a query runs, "EU" or "us-east1", say. Default: BigQuery infers it from the tables the query
-	// names. With FromQuery only.
+	// names. This and the options of queries below are for FromQuery and MaterializeViews only.
 	QueryLocation string
+	// QueryResultDataset is where a query leaves its result, in a table named like the query job; it must exist, in the query's
+	// location. Default: BigQuery's anonymous dataset, see FromQuery.
+	QueryResultDataset string
+	// QueryResultProject is the project of QueryResultDataset. Default: the project that pays.
+	QueryResultProject string
+	// QueryResultExpiration is how long a result is kept in QueryResultDataset. Default 24 h; at least 6 h, for so long a session
+	// may read from it.
+	QueryResultExpiration time.Duration
+	// ReuseQueryResultWithin lets attempts of a job share one run of a query: attempts of one job name, with the same query and
+	// options, that begin within this time. A job that is started over on purpose within it reads the old result too; another
+	// name makes it run anew. It needs QueryLocation. Default: off; at most 24 h and QueryResultExpiration, at least 1 ms.
+	ReuseQueryResultWithin time.Duration
+	// QueryPriority is when a query runs. Default: QueryInteractive.
+	QueryPriority QueryPriority
+	// QueryParameters are the values of @names, or of each ? in turn, in a query. With FromQuery only.
+	QueryParameters []QueryParameter
 
 	// SelectedFields are the columns to read; dotted paths select members of STRUCTs. Only they are billed. Rows keep the
 	// order of the table. Default: all.
@@ -82,6 +113,9 @@ type SourceOptions struct {
 	// PreferredMinStreamCount asks for at least that many streams, without a promise. Default: no request. At most
 	// MaxStreamCount where both are set.
 	PreferredMinStreamCount int
+	// StreamsPerLane asks for so many streams for each lane, without a promise. Default: no request. It cannot be combined with
+	// MaxStreamCount, PreferredMinStreamCount or Limit.
+	StreamsPerLane int
 	// TraceID marks the session for BigQuery's support, at most 256 bytes. Default: the job's name.
 	TraceID string
 	// CreateSessionTimeout bounds how long creating the session is tried. Default 10 min; at least 1 s. Raise it for very
@@ -124,6 +158,7 @@ func (o SourceOptions) resolve(from Input) (storageread.Config, error) {
 		SamplePercentage:        o.SamplePercentage,
 		MaxStreamCount:          f.streams("MaxStreamCount", o.MaxStreamCount),
 		PreferredMinStreamCount: f.streams("PreferredMinStreamCount", o.PreferredMinStreamCount),
+		StreamsPerLane:          f.streams("StreamsPerLane", o.StreamsPerLane),
 		TraceID:                 o.TraceID,
 		CreateSessionTimeout:    f.seconds("CreateSessionTimeout", o.CreateSessionTimeout, 10*time.Minute),
 		MaxRecordsPerFetch:      f.count("MaxRecordsPerFetch", o.MaxRecordsPerFetch, 10_000),
@@ -188,11 +223,41 @@ func (f *sourceFaults) input(from Input, o *SourceOptions, out *storageread.Conf
 func (f *sourceFaults) tableInput(t table.Destination, o *SourceOptions, out *storageread.Config) {
 	f.all = append(f.all, t.Validate())
 	out.Table, out.Parent = t, cmp.Or(o.ParentProject, t.Project)
-	if o.QueryLocation != "" {
-		f.add("QueryLocation applies to a query only, and a table is read: leave it out")
-	}
 	if badProject(out.Parent) {
 		f.add("ParentProject must be a project id: %q", out.Parent)
+	}
+	if len(o.QueryParameters) > 0 {
+		f.add("QueryParameters apply to a query only, and a table is read: leave them out")
+	}
+	if o.MaterializeViews {
+		if strings.Contains(t.Table, "$") {
+			f.add("MaterializeViews is for views, and %s names a partition: leave one out", t)
+		}
+		f.noSnapshot(o, "a view is read, whose result")
+		out.Views = f.query(storageread.Query{Project: out.Parent}, o)
+		return
+	}
+	for _, of := range []given{
+		{"QueryLocation", o.QueryLocation != ""}, {"QueryResultDataset", o.QueryResultDataset != ""}, {"QueryResultProject", o.QueryResultProject != ""},
+		{"QueryResultExpiration", o.QueryResultExpiration != 0}, {"ReuseQueryResultWithin", o.ReuseQueryResultWithin != 0},
+		{"QueryPriority", o.QueryPriority != QueryInteractive},
+	} {
+		if of.set {
+			f.add("%s applies to a query or view only, and a table is read: leave it out, or set MaterializeViews", of.name)
+		}
+	}
+}
+
+// given is an option and whether it is set.
+type given struct {
+	name string
+	set  bool
+}
+
+func (f *sourceFaults) noSnapshot(o *SourceOptions, what string) {
+	if !o.SnapshotTime.IsZero() {
+		f.add("SnapshotTime applies to a table only, and %s has no earlier version:"+
+			" write FOR SYSTEM_TIME AS OF in the query", what)
 	}
 }
 
@@ -206,15 +271,91 @@ func (f *sourceFaults) queryInput(q storageread.Query, o *SourceOptions, out *st
 	if o.ParentProject != "" && o.ParentProject != q.Project {
 		f.add("ParentProject is %q and FromQuery bills %q: leave ParentProject out", o.ParentProject, q.Project)
 	}
-	if o.QueryLocation != strings.TrimSpace(o.QueryLocation) {
+	if o.MaterializeViews {
+		f.add("MaterializeViews applies to a table only, and a query is read, which may name views: leave it out")
+	}
+	f.noSnapshot(o, "a query is read, whose result")
+	f.parameters(o.QueryParameters)
+	q.Parameters = o.QueryParameters
+	out.Query, out.Parent = f.query(q, o), q.Project
+}
+
+// query checks how a query runs and where its result goes.
+func (f *sourceFaults) query(q storageread.Query, o *SourceOptions) *storageread.Query {
+	if strings.ContainsFunc(o.QueryLocation, func(r rune) bool { return r != '-' && (r < '0' || r > '9') && (r|0x20 < 'a' || r|0x20 > 'z') }) {
 		f.add("QueryLocation must be a place such as EU: %q", o.QueryLocation)
 	}
-	if !o.SnapshotTime.IsZero() {
-		f.add("SnapshotTime applies to a table only, and a query is read, whose result has no earlier version:" +
-			" write FOR SYSTEM_TIME AS OF in the query")
+	switch o.QueryPriority {
+	case QueryInteractive, QueryBatch:
+	default:
+		f.add("QueryPriority must be QueryInteractive or QueryBatch: %d", o.QueryPriority)
 	}
-	q.Location = o.QueryLocation
-	out.Query, out.Parent = &q, q.Project
+	q.Location, q.Batch, q.ReuseWithin = o.QueryLocation, o.QueryPriority == QueryBatch, o.ReuseQueryResultWithin
+	q.Landing = f.landing(q.Project, o)
+	f.reuse(o)
+	return &q
+}
+
+func (f *sourceFaults) landing(pays string, o *SourceOptions) storageread.Landing {
+	if o.QueryResultDataset == "" {
+		for _, of := range []given{{"QueryResultProject", o.QueryResultProject != ""}, {"QueryResultExpiration", o.QueryResultExpiration != 0}} {
+			if of.set {
+				f.add("%s needs QueryResultDataset, which says where the result goes", of.name)
+			}
+		}
+		return storageread.Landing{}
+	}
+	l := storageread.Landing{Project: cmp.Or(o.QueryResultProject, pays), Dataset: o.QueryResultDataset,
+		Expiration: cmp.Or(o.QueryResultExpiration, storageread.DefaultExpiration)}
+	if err := (table.Destination{Project: l.Project, Dataset: l.Dataset, Table: "t"}).Validate(); err != nil {
+		f.add("QueryResultDataset %q of project %q cannot be one: %w", l.Dataset, l.Project, err)
+	}
+	if l.Expiration < minExpiration {
+		f.add("QueryResultExpiration must be at least %v, because a session reads from the result for so long: %v", minExpiration, o.QueryResultExpiration)
+	}
+	return l
+}
+
+// minExpiration is the life of a session (measured 2026-08).
+const minExpiration = 6 * time.Hour
+
+const maxReuse = 24 * time.Hour
+
+func (f *sourceFaults) reuse(o *SourceOptions) {
+	within := o.ReuseQueryResultWithin
+	switch {
+	case within == 0:
+		return
+	case within < time.Millisecond || within > maxReuse:
+		f.add("ReuseQueryResultWithin must be positive and at most %v: %v", maxReuse, within)
+	case o.QueryResultDataset != "" && within > cmp.Or(o.QueryResultExpiration, storageread.DefaultExpiration):
+		f.add("ReuseQueryResultWithin is %v, and QueryResultExpiration deletes the result after %v: make it at least as long", within, o.QueryResultExpiration)
+	}
+	if o.QueryLocation == "" {
+		f.add("ReuseQueryResultWithin needs QueryLocation: a lookup without a location only sees the US and EU multi-regions")
+	}
+}
+
+// parameterTypes are the types of values that text can give.
+var parameterTypes = map[string]bool{"BOOL": true, "INT64": true, "FLOAT64": true, "NUMERIC": true, "BIGNUMERIC": true, "STRING": true, "BYTES": true,
+	"DATE": true, "TIME": true, "DATETIME": true, "TIMESTAMP": true, "INTERVAL": true, "GEOGRAPHY": true, "JSON": true}
+
+func (f *sourceFaults) parameters(all []QueryParameter) {
+	seen := map[string]bool{}
+	for i, p := range all {
+		key := strings.ToLower(p.Name)
+		switch {
+		case (p.Name == "") != (all[0].Name == ""):
+			f.add("QueryParameters[%d]: either all parameters have names or none", i)
+		case p.Name != "" && seen[key]:
+			f.add("QueryParameters[%d] names %q again", i, p.Name)
+		case !parameterTypes[strings.ToUpper(p.Type)]:
+			f.add("QueryParameters[%d].Type must be a type of GoogleSQL such as INT64: %q", i, p.Type)
+		case p.Value != nil && p.Values != nil:
+			f.add("QueryParameters[%d] has Value and Values: leave one out", i)
+		}
+		seen[key] = true
+	}
 }
 
 // badProject reports whether s would change the meaning of a resource name.
@@ -253,7 +394,12 @@ func (f *sourceFaults) limits(o *SourceOptions, out *storageread.Config) {
 	if o.MaxStreamCount > 0 && o.PreferredMinStreamCount > o.MaxStreamCount {
 		f.add("PreferredMinStreamCount must be <= MaxStreamCount: %d > %d", o.PreferredMinStreamCount, o.MaxStreamCount)
 	}
+	if o.StreamsPerLane > 0 && (o.MaxStreamCount > 0 || o.PreferredMinStreamCount > 0) {
+		f.add("StreamsPerLane says how many streams to ask for, and so does MaxStreamCount or PreferredMinStreamCount: leave one out")
+	}
 	switch {
+	case o.Limit > 0 && o.StreamsPerLane > 0:
+		f.add("Limit reads through one stream, and StreamsPerLane asks for more: leave one out")
 	case o.Limit < 0:
 		f.add("Limit must be positive: %d", o.Limit)
 	case o.Limit > 0 && o.MaxStreamCount > 1:

@@ -55,7 +55,7 @@ func (s *Source[T]) Rows(ctx context.Context) iter.Seq2[T, error] {
 }
 
 // alone is what readers know of a job when there is none.
-var alone = storageread.Attempt{Meter: stream.NoMeter, Log: slog.New(slog.DiscardHandler)}
+var alone = storageread.Attempt{Lanes: runtime.GOMAXPROCS(0), Meter: stream.NoMeter, Log: slog.New(slog.DiscardHandler)}
 
 // Name is the session's resource name.
 func (s *ReadSession[T]) Name() string { return s.session.Name }

@@ -14,6 +14,8 @@ type Config struct {
 	// Table is read, unless Query is set: then its result is.
 	Table table.Destination
 	Query *Query
+	// Views is how a view is read, by a query whose SQL the plan writes; nil refuses views. Without Query only.
+	Views *Query
 
 	// Parent is the project that owns and pays for the session.
 	Parent string
@@ -30,6 +32,7 @@ type Config struct {
 	SamplePercentage        float64   // 0 is no sampling
 	MaxStreamCount          int       // 0 leaves it to the service
 	PreferredMinStreamCount int       // 0 makes no request
+	StreamsPerLane          int       // asks for that many for each lane, where no count is given; 0 makes no request
 	TraceID                 string    // "" is the job's name
 	CreateSessionTimeout    time.Duration
 
@@ -43,14 +46,8 @@ type Config struct {
 	Connection gcp.Connection
 	Pacer      retry.Pacer
 
-	dial dialer // dialTo(Connection), but for tests
-}
-
-// Query is a statement whose result is read.
-type Query struct {
-	Project  string // runs and pays for the query
-	SQL      string
-	Location string // "" lets BigQuery infer it
+	dial dialer           // dialTo(Connection), but for tests
+	now  func() time.Time // time.Now, but for tests
 }
 
 // what names the input in errors.
@@ -75,4 +72,11 @@ func (c *Config) dialer() dialer {
 		return c.dial
 	}
 	return dialTo(c.Connection)
+}
+
+func (c *Config) clock() func() time.Time {
+	if c.now != nil {
+		return c.now
+	}
+	return time.Now
 }

@@ -81,7 +81,7 @@ func (e *Enumerator) plan(ctx context.Context, c *Config, ec stream.EnumeratorCo
 	e.done, e.joined = make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(e.joined)
-		e.outcome.session, e.outcome.err = c.Plan(ctx, Attempt{Job: ec.Job, Meter: ec.Meter, Log: ec.Log})
+		e.outcome.session, e.outcome.err = c.Plan(ctx, Attempt{Job: ec.Job, Lanes: ec.Lanes, Meter: ec.Meter, Log: ec.Log})
 		close(e.done)
 		ec.Wake()
 	}()

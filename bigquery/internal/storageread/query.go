@@ -1,12 +1,10 @@
 package storageread
 
 import (
+	"cmp"
 	"context"
-	"crypto/rand"
-	"encoding/hex"
-	"errors"
 	"fmt"
-	"net/http"
+	"log/slog"
 	"time"
 
 	bqrest "google.golang.org/api/bigquery/v2"
@@ -16,137 +14,131 @@ import (
 	"github.com/millrace-dev/millrace/internal/retry"
 )
 
-var (
-	// jobPoll paces the wait for a job, without a limit: queries may run for hours. Small queries end within
-	// the first few waits.
-	jobPoll = retry.Schedule{Initial: 50 * time.Millisecond, Max: 10 * time.Second}
-	// jobCall paces calls that fail while the service has a bad moment: about two minutes in all.
-	jobCall = retry.Schedule{Initial: 500 * time.Millisecond, Max: 30 * time.Second, Attempts: 10}
-)
+// Query is a statement whose result is read.
+type Query struct {
+	Project    string // runs and pays for the query
+	SQL        string // empty in Config.Views, where the plan writes it
+	Location   string // "" lets BigQuery infer it
+	Batch      bool   // waits for idle resources
+	Parameters []QueryParameter
+	// Landing is where the result goes; the zero value is BigQuery's anonymous dataset.
+	Landing Landing
+	// ReuseWithin is how long attempts of a job share one run of the query; 0 runs it in each.
+	ReuseWithin time.Duration
+}
 
-// restTimeout bounds one REST call.
-const restTimeout = time.Minute
+// QueryParameter is the value of @Name in a query, or of the next ? where parameters have no names.
+type QueryParameter struct {
+	Name string `json:"name,omitempty"`
+	Type string `json:"type"` // of the value, or of each of Values, as GoogleSQL calls it
+	// Value is the value's text; nil is NULL unless there are Values.
+	Value *string `json:"value,omitempty"`
+	// Values make the parameter an array; nil makes it none.
+	Values []string `json:"values,omitempty"`
+}
 
-// runQuery runs the query and answers where its result is: a table of BigQuery's anonymous dataset, kept for about a
-// day, without charge, for the same identity only (BigQuery documentation, "Using cached query results").
+// Landing is the dataset a result is left in. The table is named like the query job.
+type Landing struct {
+	Project, Dataset string
+	Expiration       time.Duration
+}
+
+// DefaultExpiration is how long a result is kept in a dataset that is named.
+const DefaultExpiration = 24 * time.Hour
+
+func (l Landing) named() bool { return l.Dataset != "" }
+
+// runQuery runs the query, or finds a run of an earlier attempt, and answers where its result is. Cancelling ctx does not
+// cancel the query.
 //
-// Cancelling ctx does not cancel the query.
-func (c *Config) runQuery(ctx context.Context, a Attempt) (table.Destination, error) {
+// Without a landing the result is in BigQuery's anonymous dataset, kept for about a day, without charge, for the same
+// identity only (BigQuery documentation, "Using cached query results").
+func (c *Config) runQuery(ctx context.Context, a Attempt, q *Query) (table.Destination, error) {
 	rest, err := c.Connection.REST(ctx)
 	if err != nil {
 		return table.Destination{}, ofSource(err)
 	}
 	defer rest.Close()
-	j := queryJob{rest: rest, query: c.Query, pacer: c.Pacer, id: newJobID()}
-	if err := j.submit(ctx); err != nil {
-		return table.Destination{}, err
-	}
-	a.Log.InfoContext(ctx, "submitted a query job", "job_id", j.id, "project", j.query.Project, "location", j.location)
-	dst, err := j.wait(ctx)
+	r := queryRun{rest: rest, query: q, pacer: c.Pacer, log: a.Log, now: c.clock()}
+	found, err := r.find(ctx, a.Job)
 	if err != nil {
 		return table.Destination{}, err
 	}
-	a.Log.InfoContext(ctx, "the query has ended", "job_id", j.id, "destination", dst.String())
-	a.Meter.Counter(QueryJobsSubmitted).Add(1)
+	dst, err := found.job.wait(ctx)
+	if err != nil {
+		return table.Destination{}, err
+	}
+	a.Log.InfoContext(ctx, "the query has ended", "job_id", found.job.id, "destination", dst.String())
+	r.expire(ctx, dst)
+	if found.reattached {
+		a.Meter.Counter(QueryJobsReattached).Add(1)
+	} else {
+		a.Meter.Counter(QueryJobsSubmitted).Add(1)
+	}
 	return dst, nil
 }
 
-// newJobID is a job id that no other attempt has, so that a submission whose answer was lost can be repeated.
-func newJobID() string {
-	var b [16]byte
-	rand.Read(b[:])
-	return "millrace_bigquery_source_" + hex.EncodeToString(b[:])
-}
-
-// queryJob is one run of a query.
-type queryJob struct {
+// queryRun is one plan's way to a result.
+type queryRun struct {
 	rest  *gcp.REST
 	query *Query
 	pacer retry.Pacer
-	id    string
-	// location is where the job runs, as the service answered; a regional job is found nowhere else.
-	location string
+	log   *slog.Logger
+	now   func() time.Time
 }
 
-// submit inserts the job. That the id exists already means an earlier call arrived.
-func (j *queryJob) submit(ctx context.Context) error {
-	job := &bqrest.Job{
-		JobReference: &bqrest.JobReference{ProjectId: j.query.Project, JobId: j.id, Location: j.query.Location},
-		Configuration: &bqrest.JobConfiguration{
-			Query: &bqrest.JobConfigurationQuery{Query: j.query.SQL, UseLegacySql: new(false)},
-		},
+// foundJob is the job whose result will be read.
+type foundJob struct {
+	job        *queryJob
+	reattached bool // an earlier attempt submitted it
+}
+
+// find submits the query, or answers a job of an earlier attempt.
+func (r *queryRun) find(ctx context.Context, name string) (foundJob, error) {
+	switch {
+	case r.query.ReuseWithin == 0:
+	case name == "":
+		r.log.WarnContext(ctx, "the job has no name, which query jobs are found again by: the query runs anew in each attempt")
+	default:
+		return r.reuse(ctx, name)
 	}
-	j.location = j.query.Location
-	return j.repeat(ctx, "submit the query job "+j.id, func(ctx context.Context) error {
-		got, err := j.rest.Jobs.Insert(j.query.Project, job).Context(ctx).Do()
-		if isHTTP(err, http.StatusConflict) {
-			return nil
-		}
-		if err == nil && got.JobReference != nil {
-			j.location = got.JobReference.Location
-		}
+	j := r.job(newJobID())
+	return foundJob{job: j}, r.submit(ctx, j)
+}
+
+func (r *queryRun) job(id string) *queryJob {
+	return &queryJob{rest: r.rest, query: r.query, pacer: r.pacer, id: id, location: r.query.Location}
+}
+
+func (r *queryRun) submit(ctx context.Context, j *queryJob) error {
+	if err := j.submit(ctx); err != nil {
+		return err
+	}
+	r.log.InfoContext(ctx, "submitted a query job", "job_id", j.id, "project", j.query.Project, "location", j.location)
+	return nil
+}
+
+// expire says how long a result in a dataset that is named is kept. It has just been made, or is used again; without it
+// the read goes on, and the table stays.
+func (r *queryRun) expire(ctx context.Context, dst table.Destination) {
+	if !r.query.Landing.named() {
+		return
+	}
+	at := r.now().Add(cmp.Or(r.query.Landing.Expiration, DefaultExpiration))
+	err := repeatREST(ctx, r.pacer, "set the expiration of "+dst.String(), func(ctx context.Context) error {
+		_, err := r.rest.Tables.Patch(dst.Project, dst.Dataset, dst.Table, &bqrest.Table{ExpirationTime: at.UnixMilli()}).Context(ctx).Do()
 		return err
 	})
-}
-
-// wait polls until the job is done. An error the job reports before that is no verdict.
-func (j *queryJob) wait(ctx context.Context) (table.Destination, error) {
-	for attempt := 1; ; attempt++ {
-		job, err := j.get(ctx)
-		if err != nil {
-			return table.Destination{}, err
-		}
-		if job.Status != nil && job.Status.State == "DONE" {
-			return j.result(job)
-		}
-		if err := j.pacer.Wait(ctx, jobPoll, attempt, "look at the query job "+j.id+" again"); err != nil {
-			return table.Destination{}, err
-		}
+	if err != nil {
+		r.log.WarnContext(ctx, "the result of the query will not expire by itself: delete it when the read is over", "destination", dst.String(), "error", err)
 	}
 }
 
-func (j *queryJob) get(ctx context.Context) (job *bqrest.Job, err error) {
-	err = j.repeat(ctx, "look at the query job "+j.id, func(ctx context.Context) (err error) {
-		job, err = j.rest.Jobs.Get(j.query.Project, j.id).Location(j.location).Context(ctx).Do()
+// tableAt is the resource of a table.
+func (r *queryRun) tableAt(ctx context.Context, dst table.Destination) (found *bqrest.Table, err error) {
+	err = repeatREST(ctx, r.pacer, fmt.Sprintf("look at the table %s", dst), func(ctx context.Context) (err error) {
+		found, err = r.rest.Tables.Get(dst.Project, dst.Dataset, dst.Table).Context(ctx).Do()
 		return err
 	})
-	if isHTTP(err, http.StatusNotFound) {
-		return nil, fmt.Errorf("the query job %s in location %q has disappeared: %w", j.id, j.location, err)
-	}
-	return job, err
-}
-
-// repeat makes a call until it succeeds or fails for good.
-func (j *queryJob) repeat(ctx context.Context, what string, call func(context.Context) error) error {
-	for attempt := 1; ; attempt++ {
-		err := withTimeout(ctx, call)
-		if err == nil {
-			return nil
-		}
-		if !repeatable(ctx, err) || jobCall.Spent(attempt) {
-			return fmt.Errorf("%s: %w", what, err)
-		}
-		if waited := j.pacer.Wait(ctx, jobCall, attempt, what+" again"); waited != nil {
-			return errors.Join(waited, err)
-		}
-	}
-}
-
-func withTimeout(ctx context.Context, call func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, restTimeout)
-	defer cancel()
-	return call(ctx)
-}
-
-// result is the table a finished job names. It is never guessed.
-func (j *queryJob) result(job *bqrest.Job) (table.Destination, error) {
-	if e := job.Status.ErrorResult; e != nil {
-		return table.Destination{}, &QueryJobError{Project: j.query.Project, Location: j.location, JobID: j.id,
-			Reason: e.Reason, Message: e.Message, SQL: j.query.SQL}
-	}
-	if c := job.Configuration; c != nil && c.Query != nil && c.Query.DestinationTable != nil {
-		t := c.Query.DestinationTable
-		return table.Destination{Project: t.ProjectId, Dataset: t.DatasetId, Table: t.TableId}, nil
-	}
-	return table.Destination{}, fmt.Errorf("query job %s: %w", j.id, ErrNoResultTable)
+	return found, err
 }

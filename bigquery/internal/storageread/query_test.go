@@ -26,13 +26,16 @@ type fakeJobs struct {
 	mu    sync.Mutex
 	calls []string // "POST /…/jobs", "GET /…/jobs/ID?location=EU"
 	job   bqrest.Job
+	patch bqrest.Table
 }
 
 type answer struct {
-	code   int    // 200 when 0
-	state  string // of the job
-	reason string // of its errorResult; of the error for other codes
-	table  string // destination, "" for none
+	code   int           // 200 when 0
+	state  string        // of the job
+	reason string        // of its errorResult; of the error for other codes
+	table  string        // destination, "" for none
+	age    time.Duration // since its creation; 0 says nothing about it
+	kind   string        // of the answered table, instead of a job
 }
 
 func (f *fakeJobs) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -61,8 +64,22 @@ func (f *fakeJobs) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(w, `{"error":{"code":%d,"message":"m","errors":[{"reason":%q}]}}`, a.code, a.reason)
 		return
 	}
-	out := bqrest.Job{JobReference: &bqrest.JobReference{ProjectId: "bill", JobId: f.job.JobReference.JobId, Location: "EU"},
+	if strings.Contains(r.URL.Path, "/tables/") {
+		if r.Method == http.MethodPatch {
+			json.NewDecoder(r.Body).Decode(&f.patch)
+		}
+		json.NewEncoder(w).Encode(&bqrest.Table{Type: a.kind})
+		return
+	}
+	id := r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:]
+	if r.Method == http.MethodPost {
+		id = f.job.JobReference.JobId
+	}
+	out := bqrest.Job{JobReference: &bqrest.JobReference{ProjectId: "bill", JobId: id, Location: "EU"},
 		Configuration: &bqrest.JobConfiguration{Query: &bqrest.JobConfigurationQuery{}}, Status: &bqrest.JobStatus{State: a.state}}
+	if a.age != 0 {
+		out.Statistics = &bqrest.JobStatistics{CreationTime: testNow.Add(-a.age).UnixMilli()}
+	}
 	if a.reason != "" {
 		out.Status.ErrorResult = &bqrest.ErrorProto{Reason: a.reason, Message: "Syntax error"}
 	}
@@ -72,16 +89,20 @@ func (f *fakeJobs) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	json.NewEncoder(w).Encode(&out)
 }
 
+// testNow is now for queries, in a window of an hour from 12 o'clock.
+var testNow = time.UnixMilli(1754740800000).UTC()
+
 type queryTest struct {
 	jobs  *fakeJobs
 	meter *testMeter
 	waits []time.Duration
+	log   *testLog
 }
 
 func (q *queryTest) run(t *testing.T, ctx context.Context, location string) (table.Destination, error) {
 	t.Helper()
 	c, a := q.attempt(t, location)
-	return c.runQuery(ctx, a)
+	return c.runQuery(ctx, a, c.Query)
 }
 
 // attempt is a query to be read, with its jobs served from the script until the test ends.
@@ -92,14 +113,16 @@ func (q *queryTest) attempt(t *testing.T, location string) (*Config, Attempt) {
 	c := testConfig(nil)
 	c.Table, c.Query, c.Parent = table.Destination{}, &Query{Project: "bill", SQL: "SELECT 1", Location: location}, "bill"
 	c.Connection.RESTEndpoint = srv.Listener.Addr().String()
+	c.now = func() time.Time { return testNow }
 	c.Pacer.Rand = func() float64 { return 0.5 }
 	c.Pacer.Sleep = func(ctx context.Context, d time.Duration) error {
 		q.waits = append(q.waits, d)
 		return ctx.Err()
 	}
 	q.meter = newMeter()
-	log, _ := newLog()
-	return c, Attempt{Job: "j", Meter: q.meter, Log: log}
+	log, lines := newLog()
+	q.log = lines
+	return c, Attempt{Job: "pipeline", Meter: q.meter, Log: log}
 }
 
 func TestQuery(t *testing.T) {

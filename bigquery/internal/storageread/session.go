@@ -3,12 +3,11 @@ package storageread
 import (
 	"context"
 	"log/slog"
+	"math"
 	"strings"
 	"time"
 
 	"cloud.google.com/go/bigquery/storage/apiv1/storagepb"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/millrace-dev/millrace/bigquery/table"
@@ -40,6 +39,7 @@ func (s *Session) Splits() []stream.Split {
 // Attempt is what a plan or a reader knows of the job it works for.
 type Attempt struct {
 	Job   string
+	Lanes int // that read at once; 0 is not known
 	Meter stream.Meter
 	Log   *slog.Logger
 }
@@ -58,14 +58,11 @@ func (c *Config) Plan(ctx context.Context, a Attempt) (*Session, error) {
 }
 
 func (c *Config) plan(ctx context.Context, a Attempt) (*Session, error) {
-	from := c.Table
-	if c.Query != nil {
-		var err error
-		if from, err = c.runQuery(ctx, a); err != nil {
-			return nil, err
-		}
+	from, err := c.resolve(ctx, a)
+	if err != nil {
+		return nil, err
 	}
-	s, err := c.create(ctx, c.request(from, a.Job))
+	s, err := c.create(ctx, c.request(from, a))
 	if err != nil {
 		return nil, err
 	}
@@ -76,6 +73,21 @@ func (c *Config) plan(ctx context.Context, a Attempt) (*Session, error) {
 	// A schema that cannot be read, or not as the deserializer wants it, fails the plan and not a reader.
 	_, err = c.Decoder(s.Schema)
 	return s, err
+}
+
+// resolve answers the table that is read, once a query that makes it has ended. A plain table takes no call.
+func (c *Config) resolve(ctx context.Context, a Attempt) (table.Destination, error) {
+	q := c.Query
+	if c.Views != nil {
+		var err error
+		if q, err = c.resolveView(ctx, a); err != nil {
+			return table.Destination{}, err
+		}
+	}
+	if q == nil {
+		return c.Table, nil
+	}
+	return c.runQuery(ctx, a, q)
 }
 
 // create makes the session. Within CreateSessionTimeout the official client repeats the call while the service is
@@ -107,7 +119,7 @@ func (c *Config) create(ctx context.Context, req *storagepb.CreateReadSessionReq
 }
 
 // request leaves unset what was not asked for, so that the service's defaults hold.
-func (c *Config) request(from table.Destination, job string) *storagepb.CreateReadSessionRequest {
+func (c *Config) request(from table.Destination, a Attempt) *storagepb.CreateReadSessionRequest {
 	opts := &storagepb.ReadSession_TableReadOptions{
 		SelectedFields: c.SelectedFields,
 		RowRestriction: c.RowRestriction,
@@ -129,7 +141,7 @@ func (c *Config) request(from table.Destination, job string) *storagepb.CreateRe
 		session.DataFormat, opts.OutputFormatSerializationOptions = storagepb.DataFormat_ARROW, nil
 	}
 	if c.TraceID == "" {
-		session.TraceId = traceID(job)
+		session.TraceId = traceID(a.Job)
 	}
 	if !c.SnapshotTime.IsZero() {
 		session.TableModifiers = &storagepb.ReadSession_TableModifiers{SnapshotTime: timestamppb.New(c.SnapshotTime)}
@@ -138,8 +150,16 @@ func (c *Config) request(from table.Destination, job string) *storagepb.CreateRe
 		Parent:                  "projects/" + c.Parent,
 		ReadSession:             session,
 		MaxStreamCount:          int32(c.MaxStreamCount),
-		PreferredMinStreamCount: int32(c.PreferredMinStreamCount),
+		PreferredMinStreamCount: c.preferredStreams(a.Lanes),
 	}
+}
+
+// preferredStreams is how many streams are asked for: so many for each lane only where nothing else was said of them.
+func (c *Config) preferredStreams(lanes int) int32 {
+	if c.StreamsPerLane > 0 && c.MaxStreamCount == 0 && c.PreferredMinStreamCount == 0 {
+		return int32(min(int64(c.StreamsPerLane)*int64(max(1, lanes)), math.MaxInt32))
+	}
+	return int32(c.PreferredMinStreamCount)
 }
 
 // MaxTraceID is the longest trace id, in bytes (stream.proto, ReadSession.trace_id).
@@ -151,21 +171,4 @@ func traceID(job string) string {
 		job = strings.ToValidUTF8(job[:MaxTraceID], "")
 	}
 	return job
-}
-
-// hint is a sentence that helps. It decides nothing.
-func (c *Config) hint(err error) string {
-	s, ok := status.FromError(err)
-	switch {
-	case !ok:
-		return ""
-	case s.Code() == codes.PermissionDenied:
-		return "this needs the permission bigquery.readsessions.create in the project " + c.Parent +
-			" and bigquery.tables.getData on the table"
-	case s.Code() == codes.InvalidArgument && strings.Contains(strings.ToLower(s.Message()), "non-table entities"):
-		// The words for logical and materialized views alike (measured 2026-08).
-		return "the Storage Read API reads what is stored, and a view has nothing stored: read the result of a query" +
-			" instead, Query: \"SELECT * FROM `" + c.Table.String() + "`\""
-	}
-	return ""
 }

@@ -118,7 +118,7 @@ func TestPlanHints(t *testing.T) {
 		err  error
 		want string
 	}{
-		{"SRC-58 view", status.Error(codes.InvalidArgument, view), "Query: \"SELECT * FROM `p.d.t`\""},
+		{"SRC-58 view", status.Error(codes.InvalidArgument, view), "Query: \"SELECT * FROM `p.d.t`\", or set MaterializeViews"},
 		{"SRC-58 same words, another status", status.Error(codes.NotFound, view), ""},
 		{"SRC-58 another cause", status.Error(codes.InvalidArgument, "bad filter"), ""},
 		{"permission", status.Error(codes.PermissionDenied, "no"), "bigquery.readsessions.create in the project p"},
