@@ -44,6 +44,7 @@ func (i Input) Query() (billingProject, sql string, ok bool) {
 	}
 	return i.query.Project, i.query.SQL, true
 }
+
 // QueryPriority says when a query runs.
 type QueryPriority uint8
 
