@@ -6,33 +6,35 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
-	"time"
 
 	bqrest "google.golang.org/api/bigquery/v2"
 
+	"github.com/millrace-dev/millrace/bigquery/internal/restcall"
 	"github.com/millrace-dev/millrace/bigquery/table"
 	"github.com/millrace-dev/millrace/internal/gcp"
 	"github.com/millrace-dev/millrace/internal/retry"
 )
 
-// callTimeout bounds one attempt. Table calls answer within seconds; a minute is the service's own limit for a request.
-const callTimeout = time.Minute
-
 // ErrAbsent is found in the error of a call about a table, or in a dataset, that does not exist.
-var ErrAbsent = errors.New("does not exist")
+var ErrAbsent = restcall.ErrAbsent
 
 // Admin reads, creates and changes tables. Safe for concurrent use.
 type Admin struct {
-	rest     *gcp.REST
-	schedule retry.Schedule
-	pacer    retry.Pacer
-	log      *slog.Logger
+	rest  *gcp.REST
+	calls restcall.Caller
+	pacer retry.Pacer
+	log   *slog.Logger
 }
 
 // New makes an Admin that calls through rest, which stays the caller's to close, and repeats passing failures as
 // schedule says.
 func New(rest *gcp.REST, schedule retry.Schedule, pacer retry.Pacer, log *slog.Logger) *Admin {
-	return &Admin{rest: rest, schedule: schedule, pacer: pacer, log: log}
+	return With(rest, restcall.Caller{Schedule: schedule, Pacer: pacer, Log: log})
+}
+
+// With makes an Admin that calls as calls says.
+func With(rest *gcp.REST, calls restcall.Caller) *Admin {
+	return &Admin{rest: rest, calls: calls, pacer: calls.Pacer, log: calls.Log}
 }
 
 // Description is a table as it is now.
@@ -49,14 +51,18 @@ type Description struct {
 // Describe reads a table. Nothing is cached. The error of a table that does not exist is ErrAbsent.
 func (a *Admin) Describe(ctx context.Context, dst table.Destination) (*Description, error) {
 	var t *bqrest.Table
-	err := a.call(ctx, "read table "+dst.String(), func(ctx context.Context) (err error) {
+	err := a.calls.Do(ctx, "read table "+dst.String(), func(ctx context.Context) (err error) {
 		t, err = a.rest.Tables.Get(dst.Project, dst.Dataset, plainID(dst)).Context(ctx).Do()
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	d := &Description{ETag: t.Etag, Location: t.Location, Kind: t.Type, NumRows: t.NumRows, NumBytes: t.NumBytes}
+	return describe(dst, t)
+}
+
+func describe(dst table.Destination, t *bqrest.Table) (d *Description, err error) {
+	d = &Description{ETag: t.Etag, Location: t.Location, Kind: t.Type, NumRows: t.NumRows, NumBytes: t.NumBytes}
 	if d.Schema, err = FromREST(t.Schema); err != nil {
 		return nil, fmt.Errorf("read table %s: %w", dst, err)
 	}
@@ -75,9 +81,9 @@ func (a *Admin) Create(ctx context.Context, dst table.Destination, s *table.Sche
 	}
 	setCreateOptions(t, o)
 	created = true
-	err = a.call(ctx, "create table "+dst.String(), func(ctx context.Context) error {
+	err = a.calls.Do(ctx, "create table "+dst.String(), func(ctx context.Context) error {
 		_, err := a.rest.Tables.Insert(dst.Project, dst.Dataset, t).Context(ctx).Do()
-		if classify(err) == exists {
+		if restcall.Classify(err) == restcall.Exists {
 			created = false
 			return nil
 		}
@@ -93,51 +99,40 @@ func (a *Admin) EnsureDataset(ctx context.Context, project, dataset, location st
 		DatasetReference: &bqrest.DatasetReference{ProjectId: project, DatasetId: dataset},
 		Location:         location,
 	}
-	return a.call(ctx, "create dataset "+project+"."+dataset, func(ctx context.Context) error {
+	return a.calls.Do(ctx, "create dataset "+project+"."+dataset, func(ctx context.Context) error {
 		_, err := a.rest.Datasets.Insert(project, d).Context(ctx).Do()
-		if classify(err) == exists {
+		if restcall.Classify(err) == restcall.Exists {
 			return nil
 		}
 		return err
 	})
 }
 
+// Delete deletes a table. One that is not there is success. Needs bigquery.tables.delete.
+func (a *Admin) Delete(ctx context.Context, dst table.Destination) error {
+	err := a.calls.Do(ctx, "delete table "+dst.String(), func(ctx context.Context) error {
+		return a.rest.Tables.Delete(dst.Project, dst.Dataset, plainID(dst)).Context(ctx).Do()
+	})
+	if errors.Is(err, ErrAbsent) {
+		return nil
+	}
+	return err
+}
+
+// Exists says whether a table is there.
+func (a *Admin) Exists(ctx context.Context, dst table.Destination) (bool, error) {
+	err := a.calls.Do(ctx, "look for table "+dst.String(), func(ctx context.Context) error {
+		_, err := a.rest.Tables.Get(dst.Project, dst.Dataset, plainID(dst)).Fields("tableReference").Context(ctx).Do()
+		return err
+	})
+	if errors.Is(err, ErrAbsent) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
 // plainID is the table id without a partition decorator, which names a part of a table and no table.
 func plainID(dst table.Destination) string {
 	id, _, _ := strings.Cut(dst.Table, "$")
 	return id
-}
-
-// call makes attempts until one does not fail in passing, the budget is spent or ctx ends.
-func (a *Admin) call(ctx context.Context, what string, do func(context.Context) error) error {
-	for attempt := 1; ; attempt++ {
-		err := a.attempt(ctx, do)
-		if err == nil {
-			return nil
-		}
-		if ctx.Err() != nil {
-			return fmt.Errorf("%s: %w", what, context.Cause(ctx))
-		}
-		switch classify(err) {
-		case absent:
-			return fmt.Errorf("%s: %w: %w", what, ErrAbsent, err)
-		case passing, limited:
-		default:
-			return fmt.Errorf("%s: %w", what, err)
-		}
-		if a.schedule.Spent(attempt) {
-			return fmt.Errorf("%s: %w after attempts=%d: %w", what, retry.ErrBudgetSpent, attempt, err)
-		}
-		delay := a.pacer.Delay(a.schedule, attempt)
-		a.log.InfoContext(ctx, what+" again", "attempt", attempt, "of", a.schedule.Attempts, "backoff", delay, "cause", err)
-		if err := a.pacer.Pause(ctx, delay, what); err != nil {
-			return err
-		}
-	}
-}
-
-func (a *Admin) attempt(ctx context.Context, do func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	return do(ctx)
 }

@@ -36,6 +36,13 @@ func setCreateOptions(t *bqrest.Table, o table.CreateOptions) {
 	}
 }
 
+// Layout is how a table's rows are laid out, in the form that load jobs take it: as of table o, but for filters that it requires.
+func Layout(o table.CreateOptions) (time *bqrest.TimePartitioning, ranges *bqrest.RangePartitioning, cluster *bqrest.Clustering) {
+	var t bqrest.Table
+	setCreateOptions(&t, o)
+	return t.TimePartitioning, t.RangePartitioning, t.Clustering
+}
+
 // createOptions reads them back.
 func createOptions(t *bqrest.Table) (table.CreateOptions, error) {
 	o := table.CreateOptions{Description: t.Description, Labels: t.Labels}

@@ -2,14 +2,13 @@ package tableadmin
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"time"
 
 	bqrest "google.golang.org/api/bigquery/v2"
-	"google.golang.org/api/googleapi"
 
+	"github.com/millrace-dev/millrace/bigquery/internal/restcall"
 	"github.com/millrace-dev/millrace/bigquery/table"
 )
 
@@ -23,7 +22,7 @@ type Dataset struct {
 // Dataset reads a dataset. The error of one that does not exist is ErrAbsent. Needs bigquery.datasets.get.
 func (a *Admin) Dataset(ctx context.Context, project, dataset string) (*Dataset, error) {
 	var d *bqrest.Dataset
-	err := a.call(ctx, "read dataset "+project+"."+dataset, func(ctx context.Context) (err error) {
+	err := a.calls.Do(ctx, "read dataset "+project+"."+dataset, func(ctx context.Context) (err error) {
 		d, err = a.rest.Datasets.Get(project, dataset).Context(ctx).Do()
 		return err
 	})
@@ -41,7 +40,7 @@ func (a *Admin) Dataset(ctx context.Context, project, dataset string) (*Dataset,
 // table that does not exist is ErrAbsent. Needs no permission.
 func (a *Admin) TestPermissions(ctx context.Context, dst table.Destination, permissions []string) (granted []string, err error) {
 	resource := fmt.Sprintf("projects/%s/datasets/%s/tables/%s", dst.Project, dst.Dataset, plainID(dst))
-	err = a.call(ctx, "test permissions on table "+dst.String(), func(ctx context.Context) error {
+	err = a.calls.Do(ctx, "test permissions on table "+dst.String(), func(ctx context.Context) error {
 		answer, err := a.rest.Tables.TestIamPermissions(resource, &bqrest.TestIamPermissionsRequest{Permissions: permissions}).Context(ctx).Do()
 		if err == nil {
 			granted = answer.Permissions
@@ -52,7 +51,4 @@ func (a *Admin) TestPermissions(ctx context.Context, dst table.Destination, perm
 }
 
 // Denied recognises the error of a caller who lacks a permission. It does not say that what was asked for exists.
-func Denied(err error) bool {
-	var answer *googleapi.Error
-	return errors.As(err, &answer) && answer.Code == http.StatusForbidden && classifyAnswer(answer) == terminal
-}
+func Denied(err error) bool { return restcall.Denied(err) }

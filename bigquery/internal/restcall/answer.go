@@ -1,4 +1,4 @@
-package tableadmin
+package restcall
 
 import (
 	"context"
@@ -13,26 +13,26 @@ import (
 	"google.golang.org/api/googleapi"
 )
 
-// outcome is what an answer of the REST service means to the call that got it.
-type outcome uint8
+// Answer is what an answer of the REST service means to the call that got it.
+type Answer uint8
 
 const (
-	done     outcome = iota
-	exists           // somebody else created it: as good as done
-	absent           // there is no such table or dataset
-	passing          // worth another attempt
-	limited          // too many at once: worth another attempt
-	stale            // it has changed since it was read
-	terminal         // another attempt would answer the same
+	Done     Answer = iota
+	Exists          // somebody else created it: as good as done, as a rule
+	Absent          // there is no such thing
+	Passing         // worth another attempt
+	Limited         // too many at once: worth another attempt
+	Stale           // it has changed since it was read
+	Terminal        // another attempt would answer the same
 )
 
-// classify reads the answer to a call. Only codes and reasons count, never the message's text.
+// Classify reads the answer to a call. Only codes and reasons count, never the message's text.
 //
 // The reasons are those of the BigQuery documentation, "Error messages". rateLimitExceeded comes with status 403 too:
 // of 16 concurrent creations of one table 5 got it (measured 2026-08-08).
-func classify(err error) outcome {
+func Classify(err error) Answer {
 	if err == nil {
-		return done
+		return Done
 	}
 	var answer *googleapi.Error
 	if errors.As(err, &answer) {
@@ -41,39 +41,45 @@ func classify(err error) outcome {
 	var token *auth.Error
 	if errors.As(err, &token) {
 		if token.Temporary() {
-			return passing
+			return Passing
 		}
-		return terminal
+		return Terminal
 	}
 	if connectionFailure(err) {
-		return passing
+		return Passing
 	}
-	return terminal
+	return Terminal
 }
 
-func classifyAnswer(e *googleapi.Error) outcome {
+func classifyAnswer(e *googleapi.Error) Answer {
 	reason := func(want string) bool {
 		return slices.ContainsFunc(e.Errors, func(i googleapi.ErrorItem) bool { return i.Reason == want })
 	}
 	switch {
 	case reason("quotaExceeded"): // a quota of the day, not of the second
-		return terminal
-	case reason("rateLimitExceeded"), e.Code == http.StatusTooManyRequests:
-		return limited
+		return Terminal
+	case reason("rateLimitExceeded"), reason("jobRateLimitExceeded"), e.Code == http.StatusTooManyRequests:
+		return Limited
 	case reason("conditionNotMet"):
-		return stale
+		return Stale
 	}
 	switch e.Code {
 	case http.StatusPreconditionFailed:
-		return stale
+		return Stale
 	case http.StatusNotFound:
-		return absent
+		return Absent
 	case http.StatusConflict:
-		return exists
+		return Exists
 	case http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		return passing
+		return Passing
 	}
-	return terminal
+	return Terminal
+}
+
+// Denied recognises the error of a caller who lacks a permission. It does not say that what was asked for exists.
+func Denied(err error) bool {
+	var answer *googleapi.Error
+	return errors.As(err, &answer) && answer.Code == http.StatusForbidden && classifyAnswer(answer) == Terminal
 }
 
 // connectionFailure reports whether a call ended without an answer: refused, reset, cut off, or out of the time that
