@@ -201,6 +201,17 @@ func TestSourceLocalSelection(t *testing.T) {
 	}
 }
 
+// SRC-87 against a service that compresses where it gains by it.
+func TestSourceLocalCompression(t *testing.T) {
+	t.Parallel()
+	l := startLocal(t, localbq.Config{})
+	want := idDocs(500)
+	l.write(t, idName, want...)
+	if diff := cmp.Diff(want, read(t, l.source(t, SourceOptions{CompressResponses: true}))); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestSourceLocalPlanFails(t *testing.T) {
 	t.Parallel()
 	l := startLocal(t, localbq.Config{})

@@ -33,6 +33,7 @@ type Config struct {
 	MaxStreamCount          int       // 0 leaves it to the service
 	PreferredMinStreamCount int       // 0 makes no request
 	StreamsPerLane          int       // asks for that many for each lane, where no count is given; 0 makes no request
+	Compressed              bool      // responses travel in LZ4
 	TraceID                 string    // "" is the job's name
 	CreateSessionTimeout    time.Duration
 

@@ -24,6 +24,8 @@ type fakeStream struct {
 	blockRows int
 	// script says how calls end, one after the other; calls beyond it deliver everything.
 	script []call
+	// sent changes a response before it is sent.
+	sent func(*storagepb.ReadRowsResponse)
 
 	mu     sync.Mutex
 	opened []int64 // offsets
@@ -90,7 +92,11 @@ func (f *fakeStream) open(ctx context.Context, _ string, offset int64) (receiveR
 			n := min(f.blockRows, len(rest))
 			data := slices.Concat(rest[:n]...)
 			rest = rest[n:]
-			return response(data, int64(n)), nil
+			resp := response(data, int64(n))
+			if f.sent != nil {
+				f.sent(resp)
+			}
+			return resp, nil
 		}
 		if c.hangs {
 			<-ctx.Done()

@@ -101,6 +101,10 @@ func (f *fetcher) received(resp *storagepb.ReadRowsResponse) error {
 	if a := resp.GetArrowRecordBatch(); a != nil {
 		data = a.GetSerializedRecordBatch()
 	}
+	data, err := expand(data, resp.GetUncompressedByteSize())
+	if err != nil {
+		return err
+	}
 	if resp.RowCount == 0 && len(data) == 0 {
 		return nil // says something else than rows
 	}

@@ -1,10 +1,13 @@
 package storageread
 
 import (
+	"cloud.google.com/go/bigquery/storage/apiv1/storagepb"
 	"context"
 	"errors"
 	"fmt"
+	"github.com/pierrec/lz4/v4"
 	"io"
+	"math"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -58,6 +61,14 @@ func TestReader(t *testing.T) {
 			want: "[" + names(0, 2) + "]", opened: "[0 0 0]", metric: map[stream.Instrument]int64{ReadRetries: 2}},
 		{name: "SRC-84 restored at the limit", stream: newFakeStream(10, 10), at: 5, change: func(c *Config) { c.Limit = 5 },
 			want: "[]", opened: "[]"},
+		// The limit counts what all lanes read, through one stream, rather than what each reads.
+		{name: "SRC-83 a limit of 7 in batches of 3", stream: newFakeStream(10, 10), change: func(c *Config) { c.Limit, c.MaxRecordsPerFetch = 7, 3 },
+			want: "[[r0 r1 r2] [r3 r4 r5] [r6]]", opened: "[0]"},
+		{name: "SRC-83 restored after 6 of 7", stream: newFakeStream(10, 10), at: 6, change: func(c *Config) { c.Limit, c.MaxRecordsPerFetch = 7, 3 },
+			want: "[[r6]]", opened: "[6]"},
+		{name: "SRC-87 compressed", stream: compressing(10, 10), want: "[" + names(0, 10) + "]", opened: "[0]", metric: map[stream.Instrument]int64{BytesRead: 50}},
+		{name: "SRC-87 not compressed, as it says", stream: saying(-1), want: "[" + names(0, 3) + "]", opened: "[0]"},
+		{name: "SRC-87 not compressed, as it does not say", stream: newFakeStream(3, 3), want: "[" + names(0, 3) + "]", opened: "[0]"},
 		{name: "SRC-88 a silent stream", stream: newFakeStream(3, 1, call{rows: 1, hangs: true}, call{openHangs: true}),
 			change: func(c *Config) { c.StallTimeout = time.Second },
 			want:   "[" + names(0, 3) + "]", opened: "[0 1 1]", metric: map[stream.Instrument]int64{ReadRetries: 2}},
@@ -82,6 +93,56 @@ func TestReader(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// compressing is a stream whose blocks are compressed, all zeros behind the names.
+func compressing(n, blockRows int) *fakeStream {
+	f := newFakeStream(n, blockRows)
+	f.sent = func(r *storagepb.ReadRowsResponse) {
+		rows := r.GetAvroRows().SerializedBinaryRows
+		out := make([]byte, lz4.CompressBlockBound(len(rows)))
+		var c lz4.Compressor
+		n, err := c.CompressBlock(rows, out)
+		if err != nil || n == 0 {
+			panic("the rows do not compress")
+		}
+		r.GetAvroRows().SerializedBinaryRows, r.UncompressedByteSize = out[:n], new(int64(len(rows)))
+	}
+	return f
+}
+
+// saying is a stream of three rows that says of their size what it likes.
+func saying(size int64) *fakeStream {
+	f := newFakeStream(3, 3)
+	f.sent = func(r *storagepb.ReadRowsResponse) { r.UncompressedByteSize = &size }
+	return f
+}
+
+// SRC-87: what a response says of its size is not believed.
+func TestReaderRefusesWhatIsCompressedWrongly(t *testing.T) {
+	t.Parallel()
+	for _, size := range []int64{1, 14, 16, 1 << 20, math.MaxInt64} {
+		r, _ := readerOf(t, saying(size), 0, nil)
+		got, err := fetchAll(t, r)
+		if e, ok := errors.AsType[*ReadError](err); !ok || e.Attempts != 1 || got != nil || !strings.Contains(err.Error(), "response") {
+			t.Errorf("%d: got %v: %v", size, got, err)
+		}
+	}
+}
+
+// SRC-86: a reader of one format refuses the splits of the other; which of them a source has, its type says.
+func TestReaderOfAnotherFormat(t *testing.T) {
+	t.Parallel()
+	for _, arrow := range []bool{false, true} {
+		c := testConfig(newFakeStream(1, 1).dial)
+		c.Arrow = arrow
+		log, _ := newLog()
+		r := c.NewReader(Attempt{Meter: stream.NoMeter, Log: log})
+		err := r.Open(t.Context(), Split{Stream: "S", Schema: textRows, Arrow: !arrow}.at(0))
+		if e, ok := errors.AsType[*ReadError](err); !ok || !strings.Contains(e.Error(), "another format") {
+			t.Errorf("arrow %t: got %v", arrow, err)
+		}
 	}
 }
 

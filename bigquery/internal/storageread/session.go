@@ -131,6 +131,9 @@ func (c *Config) request(from table.Destination, a Attempt) *storagepb.CreateRea
 	if c.SamplePercentage > 0 {
 		opts.SamplePercentage = &c.SamplePercentage
 	}
+	if c.Compressed {
+		opts.ResponseCompressionCodec = new(storagepb.ReadSession_TableReadOptions_RESPONSE_COMPRESSION_CODEC_LZ4)
+	}
 	session := &storagepb.ReadSession{
 		Table:       from.Path(),
 		DataFormat:  storagepb.DataFormat_AVRO,
