@@ -30,6 +30,14 @@ type Checkpoint struct {
 	Set bool
 }
 
+// String is "checkpoint 42" or "without a checkpoint".
+func (c Checkpoint) String() string {
+	if !c.Set {
+		return "without a checkpoint"
+	}
+	return fmt.Sprintf("checkpoint %d", c.ID)
+}
+
 // WithCheckpoint is c, stamped with a checkpoint.
 func (c Committable) WithCheckpoint(id int64) Committable {
 	c.Checkpoint = Checkpoint{ID: id, Set: true}

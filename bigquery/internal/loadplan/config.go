@@ -1,9 +1,13 @@
 package loadplan
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"strconv"
+
+	"github.com/millrace-dev/millrace/bigquery/table"
 )
 
 // Config is what of a sink's options its plans depend on. The zero value is the default.
@@ -31,4 +35,15 @@ func (c Config) Profile() string {
 	}
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:4])
+}
+
+// check refuses what would spoil the names of temporary tables.
+func (c Config) check() error {
+	if int(c.Disposition) >= len(dispositionNames) {
+		return fmt.Errorf("write disposition %d is none", c.Disposition)
+	}
+	if err := (table.Destination{Project: cmp.Or(c.TempProject, "p"), Dataset: cmp.Or(c.TempDataset, "d"), Table: "t"}).Validate(); err != nil {
+		return fmt.Errorf("temporary tables: %w", err)
+	}
+	return nil
 }

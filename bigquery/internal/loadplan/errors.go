@@ -14,6 +14,4 @@ var (
 	ErrPlanTooLarge = errors.New("too many jobs for one commit")
 	// ErrCommittable: these bytes or values are no committable of a staged file that this program can use.
 	ErrCommittable = errors.New("invalid committable of a staged file")
-	// ErrNameCollision: two temporary tables of one plan would have the same name.
-	ErrNameCollision = errors.New("two temporary tables would have one name")
 )

@@ -1,5 +1,7 @@
 package loadplan
 
+import "fmt"
+
 // Limits bound the jobs of one commit.
 type Limits struct {
 	FilesPerLoad   int   // URIs of one load job
@@ -19,4 +21,11 @@ func ServiceLimits() Limits {
 		FilesPerLoad: 10_000, BytesPerLoad: 11 << 40, SourcesPerCopy: 1_200,
 		Loads: 100_000, Copies: 100_000, LoadWave: 50_000, QueryWave: 1_000,
 	}
+}
+
+func (l Limits) check() error {
+	if l.FilesPerLoad < 1 || l.BytesPerLoad < 1 || l.SourcesPerCopy < 2 || l.Loads < 1 || l.Copies < 1 || l.LoadWave < 1 || l.QueryWave < 1 {
+		return fmt.Errorf("limits of a load plan are %+v: expected 1 or more of each, and 2 sources of a copy", l)
+	}
+	return nil
 }

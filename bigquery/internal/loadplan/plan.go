@@ -51,8 +51,7 @@ type Job struct {
 	// ID is the id of its first attempt. Those that follow a failure add -r1, -r2 and so on.
 	ID     string
 	Target table.Destination
-	// Temp says that Target is a temporary table: made by the job (CREATE_IF_NEEDED), deleted by the clean-up. Otherwise it is the
-	// destination, which is there by then (CREATE_NEVER).
+	// Temp says that Target is a temporary table: made by the job, deleted by the clean-up. Otherwise it is the destination.
 	Temp  bool
 	Write Disposition
 	// SchemaUpdates says that the native options of schema updates are sent, those of them that the sink allows.
@@ -65,6 +64,21 @@ type Job struct {
 
 	Sources []table.Destination // of a copy job
 	SQL     string              // of a query
+}
+
+// The create dispositions of jobs (BigQuery REST reference, createDisposition).
+const (
+	CreateIfNeeded = "CREATE_IF_NEEDED"
+	CreateNever    = "CREATE_NEVER"
+)
+
+// Create is the create disposition. A destination is there when jobs run, made as the sink says if need be: a job that made it again
+// would leave out its partitioning.
+func (j *Job) Create() string {
+	if j.Temp {
+		return CreateIfNeeded
+	}
+	return CreateNever
 }
 
 // Direct says whether loads go straight into the destination.
