@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -47,6 +48,54 @@ func text(rnd *rand.Rand, words int) string {
 		fmt.Fprintf(&b, "w%x ", rnd.IntN(500)*rnd.IntN(500))
 	}
 	return b.String()
+}
+
+// BenchmarkText writes rows without lists to files of JSON and CSV that go nowhere. MB/s are of rows.
+func BenchmarkText(b *testing.B) {
+	for _, words := range []int{0, 140} {
+		plan, rows := benchRows(b, words)
+		flat := &table.Schema{}
+		for _, f := range plan.Schema.Fields {
+			if f.Mode != table.Repeated && f.Type != table.Struct {
+				flat.Fields = append(flat.Fields, f)
+			}
+		}
+		b.Run(fmt.Sprintf("JSON/%d words", words), func(b *testing.B) { benchFile(b, staging.JSONFiles, plan, rows) })
+		flatRows := make([][]byte, 0, len(rows))
+		for _, r := range rows {
+			values, err := rowtest.Decode(plan.Descriptor, plan.Schema, r)
+			if err != nil {
+				b.Fatal(err)
+			}
+			flatRows = append(flatRows, rowtest.Encode(flat.Fields, slices.Concat(values[:9], values[11:])))
+		}
+		b.Run(fmt.Sprintf("CSV/%d words", words), func(b *testing.B) { benchFile(b, staging.CSVFiles, mustPlan(b, flat), flatRows) })
+	}
+}
+
+func benchFile(b *testing.B, e staging.Encoding, plan *staging.Plan, rows [][]byte) {
+	f, err := e.NewFile(io.Discard, plan)
+	if err != nil {
+		b.Fatal(err)
+	}
+	bytes := 0
+	for _, r := range rows {
+		bytes += len(r)
+	}
+	b.SetBytes(int64(bytes))
+	b.ReportAllocs()
+	for b.Loop() {
+		for _, r := range rows {
+			if err := f.Write(r); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	b.ReportMetric(float64(b.N*len(rows))/b.Elapsed().Seconds(), "rows/s")
+	b.ReportMetric(float64(f.Size())/float64(b.N*bytes), "size")
+	if err := f.Close(); err != nil {
+		b.Fatal(err)
+	}
 }
 
 // BenchmarkAvro writes rows to a file that goes nowhere. The compressor alone has the same blocks, ready made. MB/s are of

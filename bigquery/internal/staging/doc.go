@@ -1,5 +1,5 @@
-// Package staging turns rows into the files that load jobs read: Avro object container files here, Parquet files in the
-// package parquetfile.
+// Package staging turns rows into the files that load jobs read: Avro object container files, lines of JSON and CSV here, Parquet
+// files in the package parquetfile.
 //
 // A [Plan] is compiled once for each destination, from the table's schema and the descriptor of its rows; it says what is
 // wrong with either before there is a row. From then on the bytes of a row are read in place and written out as the file

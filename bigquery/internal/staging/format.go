@@ -16,15 +16,10 @@ type Format = loadplan.Format
 const (
 	Avro    = loadplan.Avro
 	Parquet = loadplan.Parquet
+	JSONL   = loadplan.JSONL
+	CSV     = loadplan.CSV
+	Custom  = loadplan.Custom
 )
-
-// Extension is what names of files of a format end with.
-func Extension(f Format) string {
-	if f == Parquet {
-		return ".parquet"
-	}
-	return ".avro"
-}
 
 // Load is what a load job must be told about files of a format. It always carries the schema: a load that guesses makes
 // NUMERIC of every decimal and NULLABLE of every column.
@@ -35,11 +30,29 @@ type Load struct {
 	UseAvroLogicalTypes bool
 	// EnableListInference makes arrays of lists. Without it, REPEATED columns load empty, with no error.
 	EnableListInference bool
+	CSV                 *CSVLoad // of CSV files
 }
 
-// LoadOf is what a load job of a format must be told.
+// CSVLoad is what a load job is told about CSV files (BigQuery REST reference, JobConfigurationLoad). What is empty is left to the
+// service.
+type CSVLoad struct {
+	FieldDelimiter, Encoding, NullMarker string
+	Quote                                *string
+	SkipLeadingRows                      int64
+	AllowQuotedNewlines, AllowJaggedRows bool
+	PreserveASCIIControlCharacters       bool
+}
+
+// LoadOf is what a load job of a format must be told. What it is told of a custom one is CustomFiles.Load.
 func LoadOf(f Format, s *table.Schema) Load {
-	return Load{SourceFormat: f.String(), Schema: s, UseAvroLogicalTypes: f == Avro, EnableListInference: f == Parquet}
+	l := Load{SourceFormat: f.String(), Schema: s, UseAvroLogicalTypes: f == Avro, EnableListInference: f == Parquet}
+	switch f {
+	case JSONL:
+		l.SourceFormat = "NEWLINE_DELIMITED_JSON"
+	case CSV:
+		l.CSV = &CSVLoad{NullMarker: csvNull, AllowQuotedNewlines: true, PreserveASCIIControlCharacters: true}
+	}
+	return l
 }
 
 // Choice decides what the files of each destination are written as. It may be used from many goroutines.

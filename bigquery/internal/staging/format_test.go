@@ -64,7 +64,9 @@ func TestLoad(t *testing.T) {
 			t.Error(diff)
 		}
 	})
-	if staging.Extension(staging.Avro) != ".avro" || staging.Extension(staging.Parquet) != ".parquet" {
-		t.Error("names of files are wrong")
+	for e, want := range map[staging.Encoding]string{staging.AvroFiles: "AVRO .avro", staging.JSONFiles: "JSONL .jsonl.gz", staging.CSVFiles: "CSV .csv.gz"} {
+		if got := e.Format().String() + " " + e.Extension(); got != want {
+			t.Errorf("files of %s, want %s", got, want)
+		}
 	}
 }

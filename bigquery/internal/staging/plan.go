@@ -14,8 +14,9 @@ import (
 
 // Plan is how the rows of one table become files. It is immutable.
 type Plan struct {
-	Schema *table.Schema
-	Root   *Message
+	Schema     *table.Schema
+	Descriptor *descriptorpb.DescriptorProto
+	Root       *Message
 }
 
 // Message is how the messages of the table, or of a STRUCT, are read.
@@ -74,7 +75,7 @@ func Compile(s *table.Schema, d *descriptorpb.DescriptorProto) (*Plan, error) {
 		return nil, err
 	}
 	c := compiler{scopes: []*descriptorpb.DescriptorProto{d}}
-	p := &Plan{Schema: s, Root: c.message(s.Fields, d, "")}
+	p := &Plan{Schema: s, Descriptor: d, Root: c.message(s.Fields, d, "")}
 	if len(c.faults) > 0 {
 		return nil, errors.Join(c.faults...)
 	}

@@ -62,20 +62,24 @@ func (c *Column) AppendDecimal(buf, b []byte) ([]byte, error) {
 	if c.plainDecimal(b) {
 		return appendReversed(buf, b), nil
 	}
-	var v row.Scaled
-	var err error
+	v, err := c.decimal(b)
+	if err != nil {
+		return buf, err
+	}
+	return v.AppendBigEndian(buf), nil
+}
+
+// decimal is the value of a Decimal or DecimalText column as an integer at the column's scale.
+func (c *Column) decimal(b []byte) (v row.Scaled, err error) {
 	if c.Kind == DecimalText {
 		v, err = row.ParseDecimal(c.Decimal, b)
 	} else if v, err = row.ScaledFromWire(b); err != nil {
 		err = &row.ValueError{Kind: row.KindRange, Msg: "expected a decimal number of at most 32 bytes"}
 	}
-	if err == nil {
-		v, err = c.Decimal.Fit(v)
-	}
 	if err != nil {
-		return buf, err
+		return v, err
 	}
-	return v.AppendBigEndian(buf), nil
+	return c.Decimal.Fit(v)
 }
 
 // plainDecimal says whether the bytes need only be turned around: the column has no parameters, the number is too short to

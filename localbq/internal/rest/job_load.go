@@ -21,7 +21,7 @@ var loadFields = fieldsOf(
 	`sourceUris schema destinationTable destinationTableProperties createDisposition writeDisposition nullMarker nullMarkers
 	fieldDelimiter skipLeadingRows encoding quote maxBadRecords allowQuotedNewlines sourceFormat allowJaggedRows
 	ignoreUnknownValues autodetect schemaUpdateOptions timePartitioning rangePartitioning clustering useAvroLogicalTypes
-	decimalTargetTypes parquetOptions`,
+	decimalTargetTypes parquetOptions preserveAsciiControlCharacters`,
 	"schemaInline schemaInlineFormat")
 
 // loadConfig is the configuration of a load job.
@@ -72,7 +72,7 @@ func (l *loadConfig) readOptions(object map[string]json.RawMessage) error {
 		RelaxFields: slices.Contains(l.SchemaUpdateOptions, "ALLOW_FIELD_RELAXATION"),
 		CSV: csvfile.Options{
 			Delimiter: l.FieldDelimiter, Skip: l.SkipLeadingRows, NullMarkers: l.NullMarkers, Quote: l.Quote,
-			QuotedNewlines: l.AllowQuotedNewlines, Jagged: l.AllowJaggedRows, Latin1: l.Encoding == "ISO-8859-1",
+			QuotedNewlines: l.AllowQuotedNewlines, Jagged: l.AllowJaggedRows, Latin1: l.Encoding == "ISO-8859-1", ControlCharacters: l.PreserveAsciiControlCharacters,
 		},
 	}
 	if l.NullMarker != "" {

@@ -236,6 +236,11 @@ func TestLoadCSV(t *testing.T) {
 	x.done("nulls", loading("nulls", "CSV", "gs://b-1/nulls", two, `"nullMarker":"NA"`))
 	x.wantRows("nulls", `{"id":null,"name":null}`, `{"id":1,"name":"NA"}`, `{"id":2,"name":""}`)
 
+	x.put("controls", []byte("1,\"a\r\nb\x01\"\r\n2,\"\x00\"\n"))
+	x.fails("nul", loading("controls", "CSV", "gs://b-1/controls", two, `"allowQuotedNewlines":true`), "Bad character (ASCII 0)")
+	x.done("controls", loading("controls", "CSV", "gs://b-1/controls", two, `"allowQuotedNewlines":true`, `"preserveAsciiControlCharacters":true`))
+	x.wantRows("controls", `{"id":1,"name":"a\r\nb\u0001"}`, `{"id":2,"name":"\u0000"}`)
+
 	x.puts("auto", "n,day,what", "1,2020-01-02,x", "2,2020-01-03,y")
 	x.done("auto", loading("auto", "CSV", "gs://b-1/auto", `"autodetect":true`))
 	x.wantRows("auto", `{"day":"2020-01-02","n":1,"what":"x"}`, `{"day":"2020-01-03","n":2,"what":"y"}`)

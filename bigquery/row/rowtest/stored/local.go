@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"sync/atomic"
 	"testing"
@@ -95,12 +94,17 @@ func Formats(s *table.Schema) []staging.Format {
 	if err != nil {
 		return nil
 	}
-	if _, err := staging.Compile(s, d); err != nil {
+	plan, err := staging.Compile(s, d)
+	if err != nil {
 		return nil
 	}
 	formats := []staging.Format{staging.Avro}
 	if staging.NewChoice(staging.Parquet, nil).Of(table.Destination{}, s) == staging.Parquet {
 		formats = append(formats, staging.Parquet)
+	}
+	formats = append(formats, staging.JSONL)
+	if staging.CSVFiles.Check(plan) == nil {
+		formats = append(formats, staging.CSV)
 	}
 	return formats
 }
@@ -120,7 +124,7 @@ func Stage[T any](dst table.Destination, f staging.Format, rows row.Serializer[T
 		return nil, err
 	}
 	var out bytes.Buffer
-	w, err := newFile(&out, f, plan)
+	w, err := encodings[f].NewFile(&out, plan)
 	if err != nil {
 		return nil, err
 	}
@@ -137,21 +141,16 @@ func Stage[T any](dst table.Destination, f staging.Format, rows row.Serializer[T
 	return out.Bytes(), err
 }
 
-type file interface {
-	Write(row []byte) error
-	Close() error
-}
-
-func newFile(out io.Writer, f staging.Format, p *staging.Plan) (file, error) {
-	if f == staging.Parquet {
-		return parquetfile.New(out, p, parquetfile.Options{})
-	}
-	return staging.NewAvroFile(out, p)
+var encodings = map[staging.Format]staging.Encoding{
+	staging.Avro:    staging.AvroFiles,
+	staging.Parquet: parquetfile.Encoder{}.Files(0, false),
+	staging.JSONL:   staging.JSONFiles,
+	staging.CSV:     staging.CSVFiles,
 }
 
 // Load puts a staged file in the bucket and has it loaded into a table of that schema, as its format asks for.
 func (l *Local) Load(ctx context.Context, dst table.Destination, f staging.Format, s *table.Schema, data []byte) error {
-	name := dst.Table + staging.Extension(f)
+	name := dst.Table + encodings[f].Extension()
 	w := l.bucket.Object(name).NewWriter(ctx)
 	_, err := w.Write(data)
 	if err := errors.Join(err, w.Close()); err != nil {
@@ -165,6 +164,9 @@ func (l *Local) Load(ctx context.Context, dst table.Destination, f staging.Forma
 	}
 	if o.EnableListInference {
 		load.ParquetOptions = &bqrest.ParquetOptions{EnableListInference: true}
+	}
+	if c := o.CSV; c != nil {
+		load.NullMarker, load.AllowQuotedNewlines, load.PreserveAsciiControlCharacters = c.NullMarker, c.AllowQuotedNewlines, c.PreserveASCIIControlCharacters
 	}
 	job, err := l.jobs.Insert(dst.Project, &bqrest.Job{Configuration: &bqrest.JobConfiguration{Load: load}}).Context(ctx).Do()
 	for err == nil && job.Status.State != "DONE" {

@@ -25,6 +25,8 @@ type Options struct {
 	Jagged         bool // missing fields at the end are NULL
 	IgnoreExtra    bool // fields behind the last column are left out
 	Latin1         bool
+	// ControlCharacters lets ASCII 0 be part of text. The other control characters always are.
+	ControlCharacters bool
 }
 
 // Reader reads records. It is for one goroutine.
@@ -107,7 +109,7 @@ func (r *Reader) Row() (fields []Field, bad, err error) {
 // row reads one row. A quoted field may go over several lines.
 func (r *Reader) row() (fields []Field, bad, err error) {
 	size := int64(0)
-	line, err := r.read(&size)
+	line, ending, err := r.read(&size)
 	if errors.Is(err, lines.ErrTooLong) {
 		r.line++
 		return nil, err, nil
@@ -132,7 +134,7 @@ func (r *Reader) row() (fields []Field, bad, err error) {
 			if !r.o.QuotedNewlines {
 				return nil, errors.New("Missing close quote character (\")."), nil
 			}
-			more, err := r.read(&size)
+			more, next, err := r.read(&size)
 			if errors.Is(err, lines.ErrTooLong) {
 				return nil, err, nil
 			}
@@ -142,8 +144,8 @@ func (r *Reader) row() (fields []Field, bad, err error) {
 			if err != nil {
 				return nil, nil, err
 			}
-			text.WriteByte('\n')
-			line, i = more, -1
+			text.WriteString(ending)
+			line, ending, i = more, next, -1
 			continue
 		}
 		c := line[i]
@@ -166,23 +168,24 @@ func (r *Reader) row() (fields []Field, bad, err error) {
 	}
 }
 
-// read is the next line of a row, of which size bytes have been read, without its end.
-func (r *Reader) read(size *int64) (string, error) {
-	line, n, err := lines.Read(r.in, lines.MostBytes)
+// read is the next line of a row, of which size bytes have been read, and what ends it.
+func (r *Reader) read(size *int64) (line, ending string, err error) {
+	text, n, err := lines.Read(r.in, lines.MostBytes)
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, lines.ErrTooLong) {
-		return "", err
+		return "", "", err
 	}
 	if n == 0 {
-		return "", io.EOF
+		return "", "", io.EOF
 	}
 	if r.next == 0 {
-		line = bytes.TrimPrefix(line, []byte("\ufeff"))
+		text = bytes.TrimPrefix(text, []byte("\ufeff"))
 	}
 	r.at, r.next = r.next, r.next+n
 	if *size += n; *size > lines.MostBytes {
-		return "", lines.ErrTooLong
+		return "", "", lines.ErrTooLong
 	}
-	return string(bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r"))), nil
+	bare := bytes.TrimSuffix(bytes.TrimSuffix(text, []byte("\n")), []byte("\r"))
+	return string(bare), string(text[len(bare):]), nil
 }
 
 // encoding makes the fields UTF-8.
@@ -194,7 +197,7 @@ func (r *Reader) encoding(fields []Field) error {
 				runes = append(runes, rune(b))
 			}
 			fields[i].Text = string(runes)
-		} else if !utf8.ValidString(fields[i].Text) {
+		} else if !utf8.ValidString(fields[i].Text) || !r.o.ControlCharacters && strings.IndexByte(fields[i].Text, 0) >= 0 {
 			return fmt.Errorf("Bad character (ASCII 0) or invalid UTF-8 encountered: field starts with: <%.20q>", fields[i].Text)
 		}
 	}
