@@ -98,6 +98,9 @@ type SourceOptions struct {
 	// ReadSession.TableReadOptions.row_restriction). It cuts what is transferred; what is billed, only on partitioning
 	// and clustering columns. Default: every row.
 	RowRestriction string
+	// Partitions are those of the table's partitions that are read, called as ListPartitions calls them. It takes one call to find
+	// out how the table is partitioned. With FromTable only. Default: all.
+	Partitions []string
 	// SnapshotTime reads the table as it was then, within its time travel window of up to 7 days. Default: as it is when
 	// the session is created. With FromTable only; in a query, write FOR SYSTEM_TIME AS OF.
 	SnapshotTime time.Time
@@ -157,6 +160,7 @@ func (o SourceOptions) resolve(from Input) (storageread.Config, error) {
 		Parent:                  o.ParentProject,
 		SelectedFields:          o.SelectedFields,
 		RowRestriction:          o.RowRestriction,
+		Partitions:              o.Partitions,
 		SnapshotTime:            o.SnapshotTime,
 		SamplePercentage:        o.SamplePercentage,
 		MaxStreamCount:          f.streams("MaxStreamCount", o.MaxStreamCount),
@@ -238,6 +242,9 @@ func (f *sourceFaults) tableInput(t table.Destination, o *SourceOptions, out *st
 			f.add("MaterializeViews is for views, and %s names a partition: leave one out", t)
 		}
 		f.noSnapshot(o, "a view is read, whose result")
+		if o.Partitions != nil {
+			f.add("Partitions applies to a table only, and MaterializeViews reads views, which have none: leave one out")
+		}
 		out.Views = f.query(storageread.Query{Project: out.Parent}, o)
 		return
 	}
@@ -279,6 +286,9 @@ func (f *sourceFaults) queryInput(q storageread.Query, o *SourceOptions, out *st
 		f.add("MaterializeViews applies to a table only, and a query is read, which may name views: leave it out")
 	}
 	f.noSnapshot(o, "a query is read, whose result")
+	if o.Partitions != nil {
+		f.add("Partitions applies to a table only, and a query is read: leave it out")
+	}
 	f.parameters(o.QueryParameters)
 	q.Parameters = o.QueryParameters
 	out.Query, out.Parent = f.query(q, o), q.Project
@@ -380,6 +390,8 @@ func (f *sourceFaults) selection(o *SourceOptions) {
 		seen[key] = true
 	}
 	switch {
+	case o.Partitions != nil && len(o.Partitions) == 0:
+		f.add("Partitions is empty, which reads nothing: name some, or leave it out")
 	case o.RowRestriction != "" && strings.TrimSpace(o.RowRestriction) == "":
 		f.add("RowRestriction must not be blank: leave it empty to read every row")
 	case len(o.RowRestriction) > maxRestriction:

@@ -292,3 +292,53 @@ func TestSourceLocalExplains(t *testing.T) {
 		}
 	})
 }
+
+func TestSourceLocalPartitions(t *testing.T) {
+	t.Parallel()
+	q := startQueries(t)
+	q.run(t, "CREATE TABLE d.day (id INT64, day DATE) PARTITION BY day")
+	q.run(t, "INSERT d.day (id, day) VALUES (1, '2026-12-31'), (2, '2026-12-31'), (3, '2027-01-01'), (4, NULL)")
+	q.run(t, "CREATE TABLE d.range (id INT64) PARTITION BY RANGE_BUCKET(id, GENERATE_ARRAY(0, 100, 10))")
+	q.run(t, "INSERT d.range (id) VALUES (19), (20), (29), (30)")
+	of := func(name string) table.Destination {
+		return table.Destination{Project: "p", Dataset: "d", Table: name}
+	}
+	list, err := ListPartitions(t.Context(), q.connection, "p", of("day"))
+	if err != nil || fmt.Sprint(list) != "[{20261231 2} {20270101 1} {__NULL__ 1}]" {
+		t.Errorf("listed %v: %v", list, err)
+	}
+	for _, name := range []string{"t", "none", "d' OR TRUE --"} {
+		if list, err := ListPartitions(t.Context(), q.connection, "p", of(name)); len(list) != 0 {
+			t.Errorf("%s: listed %v: %v", name, list, err)
+		}
+	}
+	for _, c := range []struct {
+		name, table string
+		o           SourceOptions
+		want        string
+	}{
+		{"SRC-93 a day", "day", SourceOptions{Partitions: []string{"20261231"}}, `[{"id":1} {"id":2}]`},
+		{"SRC-93 two days with a restriction", "day", SourceOptions{Partitions: []string{"20261231", "20270101"}, RowRestriction: "id > 1 -- ours"}, `[{"id":2} {"id":3}]`},
+		{"SRC-93 NULL", "day", SourceOptions{Partitions: []string{"__NULL__"}}, `[{"id":4}]`},
+		{"SRC-93 a range", "range", SourceOptions{Partitions: []string{"20"}}, `[{"id":20} {"id":29}]`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			c.o.SelectedFields = []string{"id"}
+			if got := read(t, q.source(t, FromTable(of(c.table)), c.o)); fmt.Sprint(got) != c.want {
+				t.Errorf("got %v, want %s", got, c.want)
+			}
+		})
+	}
+	for name, o := range map[string]SourceOptions{
+		"20261231": {Partitions: []string{"2026"}}, "cannot be asked for together": {Partitions: []string{"20261231"}, RowRestriction: "id > 1) OR (TRUE"},
+	} {
+		_, err := q.source(t, FromTable(of("day")), o).Session(t.Context())
+		p, ok := errors.AsType[*PlanError](err)
+		if !ok || !p.Permanent() || !strings.Contains(err.Error(), name) && !strings.Contains(err.Error(), "no partition of the table") {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+	if _, err := q.source(t, FromTable(of("t")), SourceOptions{Partitions: []string{"20261231"}}).Session(t.Context()); err == nil || !strings.Contains(err.Error(), "not partitioned") {
+		t.Errorf("got %v", err)
+	}
+}

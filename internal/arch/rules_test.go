@@ -56,6 +56,7 @@ var rules = []rule{
 	{room: "internal/arch", why: "this test"},
 
 	{room: "bigquery/table", why: "values: a leaf"},
+	{room: "bigquery/restriction", why: "conditions as restrictions of a read: values", ours: []string{"bigquery/table"}},
 	{room: "bigquery/row", why: "one row on the wire", ours: []string{"bigquery/table"}, theirs: protobuf,
 		testOurs: []string{"bigquery/row/rowtest"}},
 	{room: "bigquery/row/rowtest", why: "the suite of row formats", ours: []string{"bigquery/row", "bigquery/table"}, theirs: join(protobuf, []string{"pgregory.net/rapid"})},
@@ -112,7 +113,7 @@ var rules = []rule{
 		ours:   []string{"stream", "bigquery/table", "bigquery/row", "bigquery/internal/outcome", "bigquery/internal/tableadmin", "internal/retry", "internal/gcp"},
 		theirs: google, testOurs: []string{"localbq/...", "stream/streamtest/..."}, testTheirs: []string{"golang.org/x/net/http2"}},
 	{room: "bigquery/internal/storageread", why: "read streams to rows",
-		ours:   []string{"stream", "bigquery/table", "bigquery/row", "internal/avro", "internal/retry", "internal/gcp"},
+		ours:   []string{"stream", "bigquery/table", "bigquery/row", "bigquery/restriction", "bigquery/internal/restcall", "internal/avro", "internal/retry", "internal/gcp"},
 		theirs: join(google, codecs), testOurs: []string{"localbq/...", "stream/streamtest/..."}},
 	{room: "bigquery/internal/loadplan", why: "which load jobs a commit takes: no job is run, no clock known", ours: []string{"bigquery/table"}},
 	{room: "bigquery/internal/staging", why: "row bytes to the files of load jobs", ours: []string{"bigquery/table", "bigquery/row", "bigquery/internal/loadplan"},

@@ -1,10 +1,8 @@
 package storageread
 
 import (
-	"context"
 	"errors"
 	"io"
-	"net/http"
 	"strings"
 	"time"
 
@@ -13,6 +11,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/millrace-dev/millrace/bigquery/internal/restcall"
 	"github.com/millrace-dev/millrace/bigquery/row"
 	"github.com/millrace-dev/millrace/internal/gcp"
 )
@@ -81,29 +80,6 @@ func namedDelay(s *status.Status) (time.Duration, bool) {
 	return 0, false
 }
 
-// repeatable reports whether a REST call that failed this way is worth repeating: the service or the way to it had a
-// bad moment (BigQuery documentation, "Error messages": backendError, rateLimitExceeded, jobRateLimitExceeded).
-func repeatable(ctx context.Context, err error) bool {
-	if err == nil || ctx.Err() != nil {
-		return false
-	}
-	e, ok := errors.AsType[*googleapi.Error](err)
-	if !ok {
-		return true // no answer at all
-	}
-	switch e.Code {
-	case http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout,
-		http.StatusTooManyRequests:
-		return true
-	}
-	for _, item := range e.Errors {
-		if item.Reason == "rateLimitExceeded" || item.Reason == "jobRateLimitExceeded" {
-			return true
-		}
-	}
-	return false
-}
-
 func isHTTP(err error, code int) bool {
 	e, ok := errors.AsType[*googleapi.Error](err)
 	return ok && e.Code == code
@@ -115,11 +91,14 @@ func permanent(err error) bool {
 	if _, ok := errors.AsType[*row.Error](err); ok {
 		return true
 	}
+	if _, ok := errors.AsType[*partitionError](err); ok {
+		return true
+	}
 	if j, ok := errors.AsType[*QueryJobError](err); ok {
 		return permanentReasons[j.Reason]
 	}
 	if e, ok := errors.AsType[*googleapi.Error](err); ok {
-		return e.Code >= 400 && e.Code < 500 && !repeatable(context.Background(), err)
+		return e.Code >= 400 && e.Code < 500 && restcall.Classify(err) != restcall.Limited
 	}
 	for _, known := range []error{ErrNoResultTable, gcp.ErrCredentials, gcp.ErrNoCredentials, gcp.ErrEndpoint} {
 		if errors.Is(err, known) {

@@ -28,6 +28,7 @@ type Config struct {
 
 	SelectedFields          []string
 	RowRestriction          string
+	Partitions              []string  // of the table, whose rows alone are read; nil is all
 	SnapshotTime            time.Time // zero is now
 	SamplePercentage        float64   // 0 is no sampling
 	MaxStreamCount          int       // 0 leaves it to the service

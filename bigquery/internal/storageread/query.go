@@ -107,7 +107,7 @@ func (r *queryRun) find(ctx context.Context, name string) (foundJob, error) {
 }
 
 func (r *queryRun) job(id string) *queryJob {
-	return &queryJob{rest: r.rest, query: r.query, pacer: r.pacer, id: id, location: r.query.Location}
+	return &queryJob{rest: r.rest, query: r.query, pacer: r.pacer, log: r.log, id: id, location: r.query.Location}
 }
 
 func (r *queryRun) submit(ctx context.Context, j *queryJob) error {
@@ -125,7 +125,7 @@ func (r *queryRun) expire(ctx context.Context, dst table.Destination) {
 		return
 	}
 	at := r.now().Add(cmp.Or(r.query.Landing.Expiration, DefaultExpiration))
-	err := repeatREST(ctx, r.pacer, "set the expiration of "+dst.String(), func(ctx context.Context) error {
+	err := callsOf(r.pacer, r.log).Do(ctx, "set the expiration of "+dst.String(), func(ctx context.Context) error {
 		_, err := r.rest.Tables.Patch(dst.Project, dst.Dataset, dst.Table, &bqrest.Table{ExpirationTime: at.UnixMilli()}).Context(ctx).Do()
 		return err
 	})
@@ -136,7 +136,7 @@ func (r *queryRun) expire(ctx context.Context, dst table.Destination) {
 
 // tableAt is the resource of a table.
 func (r *queryRun) tableAt(ctx context.Context, dst table.Destination) (found *bqrest.Table, err error) {
-	err = repeatREST(ctx, r.pacer, fmt.Sprintf("look at the table %s", dst), func(ctx context.Context) (err error) {
+	err = callsOf(r.pacer, r.log).Do(ctx, fmt.Sprintf("look at the table %s", dst), func(ctx context.Context) (err error) {
 		found, err = r.rest.Tables.Get(dst.Project, dst.Dataset, dst.Table).Context(ctx).Do()
 		return err
 	})

@@ -4,13 +4,14 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
-	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"time"
 
 	bqrest "google.golang.org/api/bigquery/v2"
 
+	"github.com/millrace-dev/millrace/bigquery/internal/restcall"
 	"github.com/millrace-dev/millrace/bigquery/table"
 	"github.com/millrace-dev/millrace/internal/gcp"
 	"github.com/millrace-dev/millrace/internal/retry"
@@ -24,11 +25,13 @@ var (
 	jobCall = retry.Schedule{Initial: 500 * time.Millisecond, Max: 30 * time.Second, Attempts: 10}
 )
 
-// restTimeout bounds one REST call.
-const restTimeout = time.Minute
-
 // jobPrefix begins the id of every query job of a source.
 const jobPrefix = "millrace_bigquery_source_"
+
+// callsOf makes calls of the REST service, again where they fail in passing.
+func callsOf(p retry.Pacer, log *slog.Logger) restcall.Caller {
+	return restcall.Caller{Schedule: jobCall, Pacer: p, Log: log}
+}
 
 // newJobID is a job id that no other attempt has, so that a submission whose answer was lost can be repeated.
 func newJobID() string {
@@ -42,6 +45,7 @@ type queryJob struct {
 	rest  *gcp.REST
 	query *Query
 	pacer retry.Pacer
+	log   *slog.Logger
 	id    string
 	// location is where the job runs, as the service answered; a regional job is found nowhere else.
 	location string
@@ -56,7 +60,7 @@ func (j *queryJob) submit(ctx context.Context) error {
 		Configuration: &bqrest.JobConfiguration{Query: j.configuration()},
 	}
 	j.location, j.taken = j.query.Location, false
-	return repeatREST(ctx, j.pacer, "submit the query job "+j.id, func(ctx context.Context) error {
+	return j.calls().Do(ctx, "submit the query job "+j.id, func(ctx context.Context) error {
 		got, err := j.rest.Jobs.Insert(j.query.Project, job).Context(ctx).Do()
 		if isHTTP(err, http.StatusConflict) {
 			j.taken = true
@@ -127,36 +131,16 @@ func (j *queryJob) wait(ctx context.Context) (table.Destination, error) {
 	}
 }
 
+func (j *queryJob) calls() restcall.Caller { return callsOf(j.pacer, j.log) }
+
 func done(job *bqrest.Job) bool { return job.Status != nil && job.Status.State == "DONE" }
 
 func (j *queryJob) get(ctx context.Context) (job *bqrest.Job, err error) {
-	err = repeatREST(ctx, j.pacer, "look at the query job "+j.id, func(ctx context.Context) (err error) {
+	err = j.calls().Do(ctx, "look at the query job "+j.id, func(ctx context.Context) (err error) {
 		job, err = j.rest.Jobs.Get(j.query.Project, j.id).Location(j.location).Context(ctx).Do()
 		return err
 	})
 	return job, err
-}
-
-// repeatREST makes a call until it succeeds or fails for good.
-func repeatREST(ctx context.Context, pacer retry.Pacer, what string, call func(context.Context) error) error {
-	for attempt := 1; ; attempt++ {
-		err := withTimeout(ctx, call)
-		if err == nil {
-			return nil
-		}
-		if !repeatable(ctx, err) || jobCall.Spent(attempt) {
-			return fmt.Errorf("%s: %w", what, err)
-		}
-		if waited := pacer.Wait(ctx, jobCall, attempt, what+" again"); waited != nil {
-			return errors.Join(waited, err)
-		}
-	}
-}
-
-func withTimeout(ctx context.Context, call func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, restTimeout)
-	defer cancel()
-	return call(ctx)
 }
 
 // result is the table a finished job names. It is never guessed.

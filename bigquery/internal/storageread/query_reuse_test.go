@@ -304,18 +304,6 @@ func TestViews(t *testing.T) {
 	})
 }
 
-func TestQuoteName(t *testing.T) {
-	t.Parallel()
-	for name, want := range map[string]string{
-		"a": "`a`", "größe": "`größe`", "a`; DROP TABLE x; --": "`a\\`; DROP TABLE x; --`", `a\`: "`a\\\\`", `\` + "`": "`\\\\\\``",
-		"a\nb\r": "`a\\nb\\r`", "a\x00b\x7f": "`a\\x00b\\x7f`", "/* a */": "`/* a */`", "'\"": "`'\"`",
-	} {
-		if got := QuoteName(name); got != want {
-			t.Errorf("%q: got %s, want %s", name, got, want)
-		}
-	}
-}
-
 func TestQueryHints(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

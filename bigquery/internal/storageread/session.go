@@ -62,7 +62,11 @@ func (c *Config) plan(ctx context.Context, a Attempt) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := c.create(ctx, c.request(from, a))
+	req := c.request(from, a)
+	if req.ReadSession.ReadOptions.RowRestriction, err = c.restricted(ctx, a); err != nil {
+		return nil, err
+	}
+	s, err := c.create(ctx, req)
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +126,6 @@ func (c *Config) create(ctx context.Context, req *storagepb.CreateReadSessionReq
 func (c *Config) request(from table.Destination, a Attempt) *storagepb.CreateReadSessionRequest {
 	opts := &storagepb.ReadSession_TableReadOptions{
 		SelectedFields: c.SelectedFields,
-		RowRestriction: c.RowRestriction,
 		// Without it the service refuses tables with a column that Avro has no name for.
 		OutputFormatSerializationOptions: &storagepb.ReadSession_TableReadOptions_AvroSerializationOptions{
 			AvroSerializationOptions: &storagepb.AvroSerializationOptions{EnableDisplayNameAttribute: true},

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/millrace-dev/millrace/bigquery/restriction"
 	"github.com/millrace-dev/millrace/bigquery/table"
 )
 
@@ -16,7 +17,7 @@ func (c *Config) resolveView(ctx context.Context, a Attempt) (*Query, error) {
 		return nil, ofSource(err)
 	}
 	defer rest.Close()
-	r := queryRun{rest: rest, pacer: c.Pacer}
+	r := queryRun{rest: rest, pacer: c.Pacer, log: a.Log}
 	t, err := r.tableAt(ctx, c.Table)
 	switch {
 	case isHTTP(err, http.StatusNotFound):
@@ -49,40 +50,16 @@ func viewSQL(view table.Destination, fields []string, limit int64) string {
 		name, _, _ := strings.Cut(path, ".")
 		if key := strings.ToLower(name); !seen[key] {
 			seen[key] = true
-			columns = append(columns, QuoteName(name))
+			columns = append(columns, restriction.QuoteName(name))
 		}
 	}
 	sql := "SELECT *"
 	if len(columns) > 0 {
 		sql = "SELECT " + strings.Join(columns, ", ")
 	}
-	sql += " FROM " + QuoteName(view.String())
+	sql += " FROM " + restriction.QuoteName(view.String())
 	if limit > 0 {
 		sql += fmt.Sprintf(" LIMIT %d", limit)
 	}
 	return sql
-}
-
-// QuoteName is a name in back-ticks, with escapes as in text (GoogleSQL, "Lexical structure", "Quoted identifiers"), so that it
-// is that name whatever is in it.
-func QuoteName(name string) string {
-	var b strings.Builder
-	b.WriteByte('`')
-	for _, r := range name {
-		switch {
-		case r == '`' || r == '\\':
-			b.WriteByte('\\')
-			b.WriteRune(r)
-		case r == '\n':
-			b.WriteString(`\n`)
-		case r == '\r':
-			b.WriteString(`\r`)
-		case r < ' ' || r == 0x7f:
-			fmt.Fprintf(&b, `\x%02x`, r)
-		default:
-			b.WriteRune(r)
-		}
-	}
-	b.WriteByte('`')
-	return b.String()
 }
