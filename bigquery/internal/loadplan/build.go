@@ -62,17 +62,22 @@ func temporary(formats []group, d Disposition) bool {
 	return len(formats) > 1 && d.Replaces()
 }
 
+// leaves is how many loads the files of one destination take.
+func leaves(formats []group) (n int) {
+	for i := range formats {
+		n += len(formats[i].partitions)
+	}
+	return n
+}
+
 // fits checks how many jobs there would be.
 func fits(groups []group, d Disposition, lim Limits) error {
 	loads, copies := 0, 0
 	for _, formats := range byDestination(groups) {
-		leaves := 0
-		for i := range formats {
-			leaves += len(formats[i].partitions)
-		}
-		loads += leaves
+		n := leaves(formats)
+		loads += n
 		if temporary(formats, d) {
-			copies += Copies(leaves, lim.SourcesPerCopy)
+			copies += Copies(n, lim.SourcesPerCopy)
 		}
 	}
 	const advice = "raise MaxStagingFileBytes or commit less at once"
@@ -138,7 +143,8 @@ func (b *builder) updates() bool {
 	return b.cfg.Disposition == Append || b.cfg.Disposition == TruncateData
 }
 
-func (b *builder) leafLoads(formats []group) (jobs []Job) {
+func (b *builder) leafLoads(formats []group) []Job {
+	jobs := make([]Job, 0, leaves(formats))
 	for i := range formats {
 		g := &formats[i]
 		prefix := b.name.leaves(g.destination, g.format, len(formats) > 1)
