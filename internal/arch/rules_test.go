@@ -109,6 +109,7 @@ var rules = []rule{
 	{room: "bigquery/internal/tableadmin", why: "tables over REST", ours: []string{"bigquery/table", "bigquery/internal/restcall", "internal/retry", "internal/gcp"},
 		theirs: google, testOurs: []string{"localbq/..."}},
 	{room: "bigquery/internal/outcome", why: "what becomes of records: below every method of writing", ours: []string{"stream", "bigquery/table"}},
+	{room: "bigquery/internal/objects", why: "staged files on Cloud Storage", ours: []string{"internal/gcp"}, theirs: google, testOurs: []string{"localbq/..."}},
 	{room: "bigquery/internal/storagewrite", why: "row bytes to streams; no record type",
 		ours:   []string{"stream", "bigquery/table", "bigquery/row", "bigquery/restriction", "bigquery/internal/outcome", "bigquery/internal/tableadmin", "internal/retry", "internal/gcp"},
 		theirs: google, testOurs: []string{"localbq/...", "stream/streamtest/..."}, testTheirs: []string{"golang.org/x/net/http2"}},
