@@ -1,6 +1,7 @@
 package restcall
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,14 +14,16 @@ import (
 // ErrAbsent is found in the error of a call about a table, or in a dataset, that does not exist.
 var ErrAbsent = errors.New("does not exist")
 
-// attemptTimeout bounds one attempt. Calls about tables and jobs answer within seconds; a minute is the service's own limit for a
-// request.
+// attemptTimeout bounds one attempt of a Caller that does not say. Calls about tables and jobs answer within seconds; a minute is the
+// service's own limit for a request.
 const attemptTimeout = time.Minute
 
 // Caller makes calls. Safe for concurrent use.
 type Caller struct {
 	Schedule retry.Schedule
 	Pacer    retry.Pacer
+	// Each bounds one attempt; 0 is a minute.
+	Each time.Duration
 	// Within bounds a call with all its attempts; 0 leaves that to the schedule.
 	Within time.Duration
 	Log    *slog.Logger
@@ -36,7 +39,7 @@ func (c Caller) Do(ctx context.Context, what string, do func(context.Context) er
 		ctx = bounded
 	}
 	for attempt := 1; ; attempt++ {
-		err := once(ctx, do)
+		err := c.once(ctx, do)
 		if err == nil {
 			return nil
 		}
@@ -70,8 +73,8 @@ func ended(ctx context.Context, what string, last error) error {
 	return fmt.Errorf("%s: %w; the last answer: %w", what, cause, last)
 }
 
-func once(ctx context.Context, do func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
+func (c Caller) once(ctx context.Context, do func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(c.Each, attemptTimeout))
 	defer cancel()
 	return do(ctx)
 }

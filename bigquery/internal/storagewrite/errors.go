@@ -16,7 +16,7 @@ var (
 	// ErrResponseTimeout is the result of an append that the service left unanswered.
 	ErrResponseTimeout = errors.New("no answer to an append within 5m")
 	// ErrTableMissing says that the table does not exist and may not be created.
-	ErrTableMissing = errors.New("table does not exist")
+	ErrTableMissing = tableadmin.ErrTableMissing
 	// ErrSchemaMismatch says that rows have columns which the table lacks.
 	ErrSchemaMismatch = errors.New("rows have columns that the table lacks")
 	// ErrInconsistentStream says that a stream is not as its only writer left it: somebody else wrote to it, or the service

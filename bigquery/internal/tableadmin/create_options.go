@@ -1,6 +1,7 @@
 package tableadmin
 
 import (
+	"errors"
 	"fmt"
 
 	bqrest "google.golang.org/api/bigquery/v2"
@@ -68,6 +69,9 @@ func createOptions(t *bqrest.Table) (table.CreateOptions, error) {
 	}
 	return o, nil
 }
+
+// ErrTableMissing says that a table does not exist and may not be created.
+var ErrTableMissing = errors.New("table does not exist")
 
 // Create says what writers do about tables that do not exist.
 type Create struct {

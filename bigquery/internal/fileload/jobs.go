@@ -1,0 +1,83 @@
+package fileload
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	bqrest "google.golang.org/api/bigquery/v2"
+	"google.golang.org/api/googleapi"
+
+	"github.com/millrace-dev/millrace/bigquery/internal/restcall"
+	"github.com/millrace-dev/millrace/internal/gcp"
+	"github.com/millrace-dev/millrace/internal/retry"
+)
+
+// jobRef names a job. An id without its location is looked for in multi-regions only (BigQuery documentation, jobs.get).
+type jobRef struct{ project, location, id string }
+
+// jobStatus is what is known of a job. The zero value is nothing, which the service answers too.
+type jobStatus struct {
+	done   bool
+	state  string    // PENDING, RUNNING, DONE
+	failed *JobError // only of one that is done: an error before that is no verdict
+}
+
+// jobFields are what an answer is to hold: a load job's configuration has the name of every file.
+const jobFields = "jobReference,status"
+
+// jobCalls paces calls about jobs that fail in passing; how long to go on is CallTimeout.
+var jobCalls = retry.Schedule{Initial: 500 * time.Millisecond, Max: 30 * time.Second}
+
+// jobs makes calls about jobs.
+type jobs struct {
+	rest  *gcp.REST
+	calls restcall.Caller
+}
+
+// get asks for a job. The error of one that is not there is restcall.ErrAbsent.
+func (j *jobs) get(ctx context.Context, ref jobRef) (jobStatus, error) {
+	var job *bqrest.Job
+	err := j.calls.Do(ctx, "look for job "+ref.id, func(ctx context.Context) (err error) {
+		job, err = j.rest.Jobs.Get(ref.project, ref.id).Location(ref.location).Fields(jobFields).Context(ctx).Do()
+		return err
+	})
+	if err != nil {
+		return jobStatus{}, err
+	}
+	return statusOf(ref, job.Status), nil
+}
+
+// insert submits a job. met says that there is one of its id, which may be this one: an answer that was lost is not the end of a
+// submission.
+func (j *jobs) insert(ctx context.Context, ref jobRef, c *bqrest.JobConfiguration) (s jobStatus, met bool, err error) {
+	body := &bqrest.Job{
+		JobReference:  &bqrest.JobReference{ProjectId: ref.project, JobId: ref.id, Location: ref.location},
+		Configuration: c,
+	}
+	var job *bqrest.Job
+	err = j.calls.Do(ctx, "submit job "+ref.id, func(ctx context.Context) (err error) {
+		job, err = j.rest.Jobs.Insert(ref.project, body).Fields(jobFields).Context(ctx).Do()
+		return err
+	})
+	if err != nil {
+		answer, ok := errors.AsType[*googleapi.Error](err)
+		return jobStatus{}, ok && answer.Code == http.StatusConflict, err
+	}
+	return statusOf(ref, job.Status), false, nil
+}
+
+func statusOf(ref jobRef, s *bqrest.JobStatus) jobStatus {
+	if s == nil {
+		return jobStatus{}
+	}
+	out := jobStatus{done: s.State == "DONE", state: s.State}
+	if e := s.ErrorResult; out.done && e != nil {
+		out.failed = &JobError{ID: ref.id, Project: ref.project, Location: ref.location, Reason: e.Reason, Message: e.Message}
+		for _, one := range s.Errors {
+			out.failed.Errors = append(out.failed.Errors, JobFault{one.Reason, one.Location, one.Message})
+		}
+	}
+	return out
+}
