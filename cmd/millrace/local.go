@@ -48,7 +48,7 @@ func (f localFlag) flag() string {
 type localBigQuery struct{ *localbq.Instance }
 
 func (l localBigQuery) connection() *bigquery.Connection {
-	return &bigquery.Connection{GRPCEndpoint: l.GRPC(), RESTEndpoint: l.REST()}
+	return &bigquery.Connection{GRPCEndpoint: l.GRPC(), RESTEndpoint: l.REST(), StorageEndpoint: l.GCS()}
 }
 
 func (a *app) startLocal(ctx context.Context, f localFlag) (localBigQuery, error) {

@@ -32,11 +32,12 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"waitfile": waitFile,
-			"setfrom":  setFrom,
-			"protoset": protoSet,
-			"delimit":  delimit,
-			"barrier":  barrier,
+			"waitfile":     waitFile,
+			"setfrom":      setFrom,
+			"protoset":     protoSet,
+			"delimit":      delimit,
+			"barrier":      barrier,
+			"pagecommands": pageCommands,
 		},
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,

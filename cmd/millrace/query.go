@@ -14,8 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/millrace-dev/millrace/bigquery"
-	"github.com/millrace-dev/millrace/bigquery/row/jsonrow"
-	"github.com/millrace-dev/millrace/bigquery/table"
+	"github.com/millrace-dev/millrace/bigquery/export"
 )
 
 var queryFormats = formatNames("table", "ndjson", "csv")
@@ -58,7 +57,11 @@ func (a *app) runQuery(ctx context.Context, f *connectionFlags, sql, format stri
 	// One stream of a query's result has the rows in the order of the query.
 	o := bigquery.SourceOptions{Connection: c, QueryLocation: f.location, MaxStreamCount: 1}
 	err = a.output("-", func(w io.Writer) error {
-		_, err := exporters(func(*table.Schema) *jsonrow.Keys { return nil })[format](ctx, w, bigquery.FromQuery(f.project, sql), o)
+		if format == "table" {
+			_, err := exportTable(ctx, w, bigquery.FromQuery(f.project, sql), o, 0)
+			return err
+		}
+		_, err := exportThrough(ctx, w, bigquery.FromQuery(f.project, sql), export.Options{Source: o, Format: export.Format(format), Lanes: 1})
 		return err
 	})
 	var refused *bigquery.QueryJobError

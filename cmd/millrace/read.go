@@ -5,26 +5,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/fnv"
-	"io"
 	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/millrace-dev/millrace/bigquery"
-	"github.com/millrace-dev/millrace/bigquery/row/jsonrow"
 	"github.com/millrace-dev/millrace/bigquery/table"
 )
-
-func fnv64(s string) uint64 {
-	h := fnv.New64a()
-	io.WriteString(h, s)
-	return h.Sum64()
-}
 
 // connectionFlags say which BigQuery a command talks to.
 type connectionFlags struct {
@@ -84,15 +73,23 @@ func (a *app) read() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "read TABLE | --query SQL",
 		Short: "Read a table or the result of a query",
-		Long: `read writes the rows of a table, as they are at one instant, or the result of a query to standard output or a file.
+		Long: `read writes the rows of a table, as they are at one instant, or the result of a query to standard output, to a file or to
+many files.
 
-ndjson leaves NULL columns out. csv writes lists and STRUCTs as JSON. avro is the service's own encoding in a container
-file. A file that is named with -o appears when it is complete.
+The format is the one that is asked for, or what the name of the output tells: .ndjson, .csv, .avro, .arrow, .parquet, the first two
+also with .gz or .zst. Without either it is ndjson, and on a terminal a table of the first rows. ndjson leaves NULL columns
+out. csv writes lists and STRUCTs as JSON. avro and arrow are the service's own encodings.
+
+-o names a file, a folder, or many files with a * for their numbers; with gs:// in front, objects of Cloud Storage. A file
+appears when it is complete. What was interrupted goes on with --resume, in the same read session, for up to six hours:
+no row is lost and none is there twice.
 
 Rows come in the order of the storage, which means nothing. To see an ORDER BY, use millrace query.`,
 		Example: `  millrace read my-project.github.issues --local
   millrace read my-project.github.issues --fields event,received_at --where 'action = "opened"' -o opened.ndjson
-  millrace read --query 'SELECT * FROM github.issues' --project my-project --format avro -o issues.avro`,
+  millrace read my-project.github.issues -o 'issues/part-*.parquet' --file-size 1GB --resume
+  millrace read my-project.github.issues -o gs://my-bucket/issues/ --format parquet
+  millrace read --query 'SELECT * FROM github.issues' --project my-project -o issues.avro`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if (len(args) == 1) == (r.query != "") || len(args) > 1 {
 				return usagef("read takes a table or --query, one of them; see %s --help", cmd.CommandPath())
@@ -104,87 +101,35 @@ Rows come in the order of the storage, which means nothing. To see an ORDER BY, 
 		},
 	}
 	f.add(cmd)
+	cmd.Flags().StringVar(&f.connection.StorageEndpoint, "storage-endpoint", "", "`host:port` of an emulator's Cloud Storage (default: $STORAGE_EMULATOR_HOST)")
 	r.add(cmd)
 	return cmd
 }
 
 type readFlags struct {
-	query, out, format, fields, where, asOf string
-	streams                                 int
-	limit                                   int64
-	originalKeys                            bool
+	query, out, format, fields, where, asOf, fileSize string
+	streams                                           int
+	limit                                             int64
+	originalKeys, resume                              bool
+	safeEvery                                         time.Duration
 }
 
-var readFormats = formatNames("ndjson", "csv", "avro", "arrow", "parquet")
+var readFormats = formatNames("ndjson", "csv", "avro", "arrow", "parquet", "table")
 
 func (r *readFlags) add(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.StringVar(&r.query, "query", "", "read the result of this `SQL`")
-	fs.StringVarP(&r.out, "output", "o", "-", "`file` to write to, - is standard output")
-	fs.StringVar(&r.format, "format", "ndjson", strings.Join(readFormats, ", "))
+	fs.StringVarP(&r.out, "output", "o", "-", "`file` or folder to write to, a * in a name numbers files; gs://bucket/name; - is standard output")
+	fs.StringVar(&r.format, "format", "", strings.Join(readFormats, ", ")+" (default: as the name of the output tells, else ndjson, on a terminal table)")
 	fs.StringVar(&r.fields, "fields", "", "columns to read, with commas between; dots select members of a STRUCT (default: all)")
 	fs.StringVar(&r.where, "where", "", "`condition` on rows, the body of a WHERE clause")
 	fs.StringVar(&r.asOf, "as-of", "", "read the table as it was then: `time` such as 2026-08-01T09:00:00Z, or how long ago such as 2h")
-	fs.IntVar(&r.streams, "streams", 0, "streams to read at once at most (default: as BigQuery decides)")
+	fs.IntVar(&r.streams, "streams", 0, "streams to read at once at most (default: as BigQuery decides, as many at once as there are processors)")
 	fs.Int64Var(&r.limit, "limit", 0, "rows to read at most (default: all)")
 	fs.BoolVar(&r.originalKeys, "original-keys", false, "ndjson: name fields as the documents did that the table was made of, where a column had to be renamed")
-}
-
-func (a *app) readTable(ctx context.Context, f *connectionFlags, r *readFlags, args []string) (err error) {
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	o, err := r.options(time.Now())
-	if err != nil {
-		return err
-	}
-	c, done, err := f.open(ctx, a)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, done()) }()
-	o.Connection = c
-	from, err := r.input(f, &o, args)
-	if err != nil {
-		return err
-	}
-	keys, err := r.keys(ctx, c, args, f)
-	if err != nil {
-		return err
-	}
-	began := time.Now()
-	var rows int64
-	err = a.output(r.out, func(w io.Writer) (err error) {
-		rows, err = exporters(keys)[r.format](ctx, w, from, o)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	if r.out != "-" {
-		a.say("%s rows to %s in %s\n", count(rows), r.out, roundDuration(time.Since(began)))
-	}
-	return nil
-}
-
-// options checks what can be checked without a connection.
-func (r *readFlags) options(now time.Time) (o bigquery.SourceOptions, err error) {
-	var faults []error
-	if exporters(nil)[r.format] == nil || r.format == "table" {
-		faults = append(faults, fmt.Errorf("--format %q: expected one of %s", r.format, strings.Join(readFormats, ", ")))
-	}
-	if r.originalKeys && (r.format != "ndjson" || r.query != "") {
-		faults = append(faults, errors.New("--original-keys goes with a table and --format ndjson"))
-	}
-	if r.fields != "" {
-		o.SelectedFields = strings.Split(r.fields, ",")
-	}
-	o.RowRestriction, o.MaxStreamCount, o.Limit = r.where, r.streams, r.limit
-	if r.asOf != "" {
-		if o.SnapshotTime, err = parseAsOf(r.asOf, now); err != nil {
-			faults = append(faults, err)
-		}
-	}
-	return o, usage(errors.Join(faults...))
+	fs.BoolVar(&r.resume, "resume", false, "go on with an unfinished read of the same output; where there is none, begin")
+	fs.StringVar(&r.fileSize, "file-size", "", "`size` such as 1GB at which the next of many files begins (default 256MiB)")
+	fs.DurationVar(&r.safeEvery, "safe-every", time.Second, "how often the place to go on from is written down")
 }
 
 func parseAsOf(s string, now time.Time) (time.Time, error) {
@@ -221,24 +166,6 @@ func (f *connectionFlags) destination(name string) (table.Destination, error) {
 	}
 	dst, err := table.ParseDestination(name)
 	return dst, usage(err)
-}
-
-// keys answers how columns are named in documents.
-func (r *readFlags) keys(ctx context.Context, c bigquery.Connection, args []string, f *connectionFlags) (func(*table.Schema) *jsonrow.Keys, error) {
-	if !r.originalKeys {
-		return func(*table.Schema) *jsonrow.Keys { return nil }, nil
-	}
-	dst, err := f.destination(args[0])
-	if err != nil {
-		return nil, err
-	}
-	whole, err := bigquery.TableSchema(ctx, c, dst)
-	if err != nil {
-		return nil, err
-	}
-	return func(read *table.Schema) *jsonrow.Keys {
-		return jsonrow.DescribedKeys(&table.Schema{Fields: withDescriptions(read.Fields, whole.Fields)})
-	}, nil
 }
 
 // withDescriptions gives the columns that were read the descriptions of the table's.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -43,5 +44,29 @@ func barrier(ts *testscript.TestScript, _ bool, args []string) {
 	answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {
 		ts.Fatalf("no call came to a barrier: %s", answer.Status)
+	}
+}
+
+// pageCommands runs what the blocks of shell on a page type, line by line: pagecommands PAGE.
+func pageCommands(ts *testscript.TestScript, _ bool, args []string) {
+	text, err := os.ReadFile(args[0])
+	ts.Check(err)
+	inside, ran := false, 0
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimSuffix(line, "\n")
+		switch {
+		case line == "```sh":
+			inside = true
+		case strings.HasPrefix(line, "```"):
+			inside = false
+		case inside:
+			ran++
+			if err := ts.Exec("sh", "-e", "-c", line); err != nil {
+				ts.Fatalf("%s: %v", line, err)
+			}
+		}
+	}
+	if ran == 0 {
+		ts.Fatalf("%s types nothing", args[0])
 	}
 }

@@ -133,6 +133,10 @@ var rules = []rule{
 		testOurs:   []string{"localbq/...", "stream/streamtest/...", "bigquery/row/added", "bigquery/row/jsonrow", "bigquery/row/structrow", "bigquery/row/avrorow", "engine", "files"},
 		testTheirs: google},
 
+	{room: "bigquery/export", why: "what is read to files, resumably; apart from the face, which links no Arrow",
+		ours:   []string{"bigquery", "bigquery/table", "bigquery/row", "bigquery/row/jsonrow", "internal/gcp"},
+		theirs: join(arrow, google, codecs), testOurs: []string{"localbq/...", "stream", "internal/avro/ocf"}, testTheirs: google},
+
 	{room: "files/parquetfile", why: "Parquet files, apart because of what it takes to read them", ours: []string{"files", "bigquery/row/arrowrow"},
 		theirs: arrow, testOurs: []string{"stream", "bigquery/table"}},
 	{room: "files", why: "records from files; no other connector", ours: []string{"stream", "internal/avro/..."},
@@ -161,13 +165,12 @@ var rules = []rule{
 	{room: "job/plan", why: "what a job would do, for every door", ours: []string{"job", "lineage", "bigquery/table"}},
 	{room: "job/doctor", why: "what stands between a job and success, for every door", ours: []string{"job", "job/plan", "bigquery", "bigquery/table", "engine"},
 		testOurs: []string{"localbq/..."}, testTheirs: google},
-	{room: "internal/arrowout", why: "Arrow batches to files", theirs: arrow},
 	{room: "internal/telemetry", why: "meters for a metrics system", ours: []string{"stream"},
 		theirs: []string{"go.opentelemetry.io/otel", "github.com/prometheus/client_golang"}},
 	{room: "internal/e2e", why: "tests that join rooms, and kill what they have joined", testOurs: []string{"bigquery", "bigquery/row", "bigquery/table", "engine",
 		"localbq", "localbq/killtest", "stream", "stream/streamtest"}, testTheirs: join(arrow, protobuf)},
 	{room: "cmd/millrace", why: "the command: joins everything by hand", ours: []string{"stream", "engine", "files", "job", "job/plan", "job/doctor", "bigquery", "deadletter/...",
-		"bigquery/table", "bigquery/row", "bigquery/row/jsonrow", "bigquery/schema/schemafile", "localbq", "localbq/duckdb", "localbq/killtest", "internal/gcp", "internal/telemetry", "internal/arrowout"},
+		"bigquery/export", "bigquery/table", "bigquery/row", "bigquery/row/jsonrow", "bigquery/schema/schemafile", "localbq", "localbq/duckdb", "localbq/killtest", "internal/gcp", "internal/telemetry"},
 		theirs: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term", "gocloud.dev"}, testOurs: []string{"lineage", "bigquery/row/arrowrow"}, testTheirs: join(google, arrow, protobuf, []string{"github.com/rogpeppe/go-internal", "github.com/bufbuild/protocompile"})},
 	{room: "examples/...", why: "whole programs, as a user would write them", ours: []string{"..."}, theirs: google},
 }
