@@ -6,6 +6,7 @@ import (
 
 	"github.com/millrace-dev/millrace/bigquery/internal/loadplan"
 	"github.com/millrace-dev/millrace/bigquery/internal/outcome"
+	"github.com/millrace-dev/millrace/bigquery/internal/staging"
 	"github.com/millrace-dev/millrace/bigquery/internal/tableadmin"
 	"github.com/millrace-dev/millrace/bigquery/row"
 	"github.com/millrace-dev/millrace/bigquery/table"
@@ -13,6 +14,9 @@ import (
 	"github.com/millrace-dev/millrace/internal/retry"
 	"github.com/millrace-dev/millrace/stream"
 )
+
+// Method is what metrics call this way to write.
+const Method = "file-loads"
 
 // Config is what writers and committers need, resolved.
 type Config struct {
@@ -27,9 +31,14 @@ type Config struct {
 	// Fixed is the table that all records go to; zero when each says where.
 	Fixed table.Destination
 
-	// Failures and PerDestinationMetrics are for writers.
+	// Failures, PerDestinationMetrics and what follows are for writers.
 	Failures              stream.FailurePolicy
 	PerDestinationMetrics bool
+	Choice                *staging.Choice // of the format of each destination, shared by the writers of a sink
+	Lane                  int
+	Run                   string // 32 lowercase hexadecimal digits; see stream.WriterContext
+	Attempt               int
+	Streaming             bool
 
 	Job   string
 	Meter stream.Meter
@@ -44,6 +53,9 @@ type Options struct {
 
 	// Of writers.
 	Format              loadplan.Format
+	Parquet             staging.ParquetEncoder // with format Parquet
+	ParquetUncompressed bool
+	Custom              *staging.CustomFiles // with format Custom
 	MaxFileBytes        int64
 	MaxOpenDestinations int
 	MaxPendingFiles     int
@@ -62,6 +74,21 @@ type Options struct {
 	LoadEmpty             bool // a batch without rows for Fixed loads a file without rows
 	KeepFiles             bool
 	Jobs                  JobOptions
+}
+
+// Encoding is what files of a format are made by.
+func (o *Options) Encoding(f loadplan.Format) staging.Encoding {
+	switch f {
+	case loadplan.Parquet:
+		return o.Parquet.Files(int(o.MaxFileBytes), o.ParquetUncompressed)
+	case loadplan.JSONL:
+		return staging.JSONFiles
+	case loadplan.CSV:
+		return staging.CSVFiles
+	case loadplan.Custom:
+		return o.Custom
+	}
+	return staging.AvroFiles
 }
 
 // JobOptions is what jobs are told beside what the plan says of them. No id depends on it.

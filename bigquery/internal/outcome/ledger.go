@@ -63,7 +63,7 @@ func (p *Page) Changed(by []string) {
 type Report struct {
 	Destination  table.Destination
 	Rows         int64 // acknowledged by the service, or in staged files; rows written again after a restart count again
-	Bytes        int64 // their encoded lengths, or those of the files
+	Bytes        int64 // their encoded lengths
 	DeadLettered int64 // taken by the failure handler
 	Created      bool  // the table was made by this sink
 

@@ -9,15 +9,15 @@ import (
 // The instruments that every method has. Each carries the labels job, lane and write_method.
 var (
 	RecordsSent = stream.Instrument{Name: "millrace.bigquery.sink.records_sent", Unit: "1",
-		Help: "Rows handed to a connection for the first time; also by destination where that is asked for."}
+		Help: "Rows handed to a connection for the first time, or written to a staged file; also by destination where that is asked for."}
 	BytesSent = stream.Instrument{Name: "millrace.bigquery.sink.bytes_sent", Unit: "By",
-		Help: "Lengths of the rows handed to a connection for the first time, without framing."}
+		Help: "Lengths of the rows handed to a connection for the first time, without framing; of staged files, their lengths once they are finished."}
 	SendErrors = stream.Instrument{Name: "millrace.bigquery.sink.send_errors", Unit: "1",
 		Help: "Records handed to the failure handler; also by destination where that is asked for."}
 	RecordsSkipped = stream.Instrument{Name: "millrace.bigquery.sink.records_skipped", Unit: "1",
 		Help: "Records that the serializer wanted written nowhere."}
 	OpenDestinations = stream.Instrument{Name: "millrace.bigquery.sink.open_destinations", Unit: "1",
-		Help: "Destinations with an open handle."}
+		Help: "Destinations with an open handle, or an open file."}
 )
 
 // Instruments lists them all.

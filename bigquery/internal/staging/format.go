@@ -58,24 +58,20 @@ func LoadOf(f Format, s *table.Schema) Load {
 // Choice decides what the files of each destination are written as. It may be used from many goroutines.
 type Choice struct {
 	want Format
-	log  *slog.Logger
 
 	mu   sync.Mutex // guards said
 	said map[table.Destination]bool
 }
 
-// NewChoice prefers a format. log hears of destinations that get another one, once for each; nil is silent.
-func NewChoice(want Format, log *slog.Logger) *Choice {
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
-	return &Choice{want: want, log: log, said: map[table.Destination]bool{}}
+// NewChoice prefers a format.
+func NewChoice(want Format) *Choice {
+	return &Choice{want: want, said: map[table.Destination]bool{}}
 }
 
 // Of is the format for a destination with that schema. Parquet has no way into a JSON column, at any depth: a load job that
 // names one is refused. Nor is it known to have one into DATETIME: both of its timestamps are documented as TIMESTAMP. Such
-// tables are staged as Avro.
-func (c *Choice) Of(dst table.Destination, s *table.Schema) Format {
+// tables are staged as Avro. log hears of destinations that get another format than the preferred one, once for each.
+func (c *Choice) Of(dst table.Destination, s *table.Schema, log *slog.Logger) Format {
 	if c.want != Parquet {
 		return c.want
 	}
@@ -87,7 +83,7 @@ func (c *Choice) Of(dst table.Destination, s *table.Schema) Format {
 	defer c.mu.Unlock()
 	if !c.said[dst] {
 		c.said[dst] = true
-		c.log.LogAttrs(context.Background(), slog.LevelInfo, "files are staged as Avro: Parquet cannot fill a column of this table",
+		log.LogAttrs(context.Background(), slog.LevelInfo, "files are staged as Avro: Parquet cannot fill a column of this table",
 			slog.String("destination", dst.String()), slog.String("column", path), slog.String("type", t.String()))
 	}
 	return Avro

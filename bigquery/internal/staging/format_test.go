@@ -22,12 +22,12 @@ func TestChoice(t *testing.T) {
 	for _, typ := range []table.Type{table.JSON, table.DateTime} {
 		t.Run("SER-155 "+typ.String()+" with Parquet selected: Avro, said once for each destination", func(t *testing.T) {
 			var log bytes.Buffer
-			c := staging.NewChoice(staging.Parquet, slog.New(slog.NewTextHandler(&log, nil)))
+			c, to := staging.NewChoice(staging.Parquet), slog.New(slog.NewTextHandler(&log, nil))
 			var wg sync.WaitGroup
 			for range 4 {
 				wg.Go(func() { // ends after its calls
 					for range 10 {
-						if f := c.Of(dst, nested(typ)); f != staging.Avro {
+						if f := c.Of(dst, nested(typ), to); f != staging.Avro {
 							t.Errorf("staged as %v", f)
 						}
 					}
@@ -40,16 +40,16 @@ func TestChoice(t *testing.T) {
 			}
 			other := dst
 			other.Table = "other"
-			c.Of(other, nested(typ))
+			c.Of(other, nested(typ), to)
 			if text := log.String(); strings.Count(text, "\n") != 2 {
 				t.Errorf("after a second destination the log has\n%s", text)
 			}
 		})
 	}
-	if f := staging.NewChoice(staging.Parquet, nil).Of(dst, nested(table.Timestamp)); f != staging.Parquet {
+	if f := staging.NewChoice(staging.Parquet).Of(dst, nested(table.Timestamp), slog.New(slog.DiscardHandler)); f != staging.Parquet {
 		t.Errorf("a table without them is staged as %v", f)
 	}
-	if f := staging.NewChoice(staging.Avro, nil).Of(dst, nested(table.JSON)); f != staging.Avro {
+	if f := staging.NewChoice(staging.Avro).Of(dst, nested(table.JSON), slog.New(slog.DiscardHandler)); f != staging.Avro {
 		t.Errorf("a table is staged as %v, want AVRO", f)
 	}
 }

@@ -99,7 +99,7 @@ func Formats(s *table.Schema) []staging.Format {
 		return nil
 	}
 	formats := []staging.Format{staging.Avro}
-	if staging.NewChoice(staging.Parquet, nil).Of(table.Destination{}, s) == staging.Parquet {
+	if staging.NewChoice(staging.Parquet).Of(table.Destination{}, s, slog.New(slog.DiscardHandler)) == staging.Parquet {
 		formats = append(formats, staging.Parquet)
 	}
 	formats = append(formats, staging.JSONL)
