@@ -15,9 +15,6 @@ import (
 	"github.com/millrace-dev/millrace/stream"
 )
 
-// Method is what metrics call this way to write.
-const Method = "file-loads"
-
 // Config is what writers and committers need, resolved.
 type Config struct {
 	Connection gcp.Connection

@@ -33,7 +33,7 @@ func (c *Config) configure(job *loadplan.Job, columns *table.Schema, layout tabl
 }
 
 func (c *Config) load(job *loadplan.Job, columns *table.Schema, layout table.CreateOptions) *bqrest.JobConfigurationLoad {
-	told := staging.LoadOf(job.Format, columns)
+	told := c.Options.told(job.Format, columns)
 	out := &bqrest.JobConfigurationLoad{
 		SourceUris: job.URIs, SourceFormat: told.SourceFormat, Schema: tableadmin.ToREST(told.Schema),
 		UseAvroLogicalTypes: told.UseAvroLogicalTypes,
@@ -45,10 +45,23 @@ func (c *Config) load(job *loadplan.Job, columns *table.Schema, layout table.Cre
 	if told.EnableListInference {
 		out.ParquetOptions = &bqrest.ParquetOptions{EnableListInference: true}
 	}
+	if csv := told.CSV; csv != nil {
+		out.FieldDelimiter, out.Encoding, out.NullMarker, out.Quote = csv.FieldDelimiter, csv.Encoding, csv.NullMarker, csv.Quote
+		out.SkipLeadingRows, out.AllowQuotedNewlines, out.AllowJaggedRows = csv.SkipLeadingRows, csv.AllowQuotedNewlines, csv.AllowJaggedRows
+		out.PreserveAsciiControlCharacters = csv.PreserveASCIIControlCharacters
+	}
 	if job.Temp {
 		out.TimePartitioning, out.RangePartitioning, out.Clustering = tableadmin.Layout(layout)
 	}
 	return out
+}
+
+// told is what a load job is told about files of a format. Only who writes files in a format of their own knows that of theirs.
+func (o *Options) told(f loadplan.Format, columns *table.Schema) staging.Load {
+	if f == loadplan.Custom && o.Custom != nil {
+		return o.Custom.Load(columns)
+	}
+	return staging.LoadOf(f, columns)
 }
 
 // creates: a destination is there by the time a job writes to it, temporary tables are made by the jobs.
