@@ -15,6 +15,12 @@ func (o SinkOptions) Validate() error {
 	return err
 }
 
+// Validate reports every fault of the options of a source of that input, as NewSource does.
+func (o SourceOptions) Validate(from Input) error {
+	_, err := o.resolve(from)
+	return err
+}
+
 // TableSchema reads the columns of a table as they are now. Passing failures are repeated for about a minute. It needs
 // the permission bigquery.tables.get.
 func TableSchema(ctx context.Context, c Connection, dst table.Destination) (*table.Schema, error) {

@@ -342,3 +342,54 @@ func TestSourceLocalPartitions(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+func TestInputSchema(t *testing.T) {
+	t.Parallel()
+	q := startQueries(t)
+	q.run(t, "CREATE VIEW d.v AS SELECT id, name FROM d.t")
+	of := func(name string) Input {
+		return FromTable(table.Destination{Project: "p", Dataset: "d", Table: name})
+	}
+	for _, c := range []struct {
+		name string
+		from Input
+		o    SourceOptions
+		want string
+	}{
+		{"a table", of("t"), SourceOptions{}, "id INT64, st STRUCT.x.y, name STRING"},
+		{"columns", of("t"), SourceOptions{SelectedFields: []string{"NAME", "st.y"}}, "st STRUCT.y, name STRING"},
+		{"a column and its member", of("t"), SourceOptions{SelectedFields: []string{"st.y", "st"}}, "st STRUCT.x.y"},
+		{"no such column", of("t"), SourceOptions{SelectedFields: []string{"st.z"}}, `!there is no column "st.z"`},
+		{"a view", of("v"), SourceOptions{MaterializeViews: true}, "id INT64, name STRING"},
+		{"a query", FromQuery("p", "SELECT name AS n, @x AS x FROM d.t"), SourceOptions{QueryResultDataset: "d", QueryParameters: []QueryParameter{{Name: "x", Type: "DATE"}}}, "n STRING, x DATE"},
+		{"a query that is wrong", FromQuery("p", "SELEKT 1"), SourceOptions{}, "!ask for the columns of the query SELEKT 1"},
+		{"no table", of("none"), SourceOptions{}, "!does not exist"},
+		{"options that are wrong", of("t"), SourceOptions{Limit: -1}, "!Limit"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			c.o.Connection = q.connection
+			s, err := InputSchema(t.Context(), c.from, c.o)
+			if want, fails := strings.CutPrefix(c.want, "!"); fails {
+				if err == nil || !strings.Contains(err.Error(), want) {
+					t.Errorf("got %v", err)
+				}
+				return
+			}
+			var got []string
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range s.Fields {
+				f := &s.Fields[i]
+				text := f.Name + " " + f.TypeText()
+				for k := range f.Fields {
+					text += "." + f.Fields[k].Name
+				}
+				got = append(got, text)
+			}
+			if text := strings.Join(got, ", "); text != c.want {
+				t.Errorf("got %s, want %s", text, c.want)
+			}
+		})
+	}
+}

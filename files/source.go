@@ -33,8 +33,13 @@ type Record struct {
 	Err error
 }
 
-// OriginalBytes gives dead letters the record as it stood in the file.
-func (r Record) OriginalBytes() []byte { return r.Bytes }
+// OriginalBytes gives dead letters the record as it stood in the file, or what its Batch makes of it.
+func (r Record) OriginalBytes() []byte {
+	if b, ok := r.Batch.(interface{ OriginalBytes(Record) []byte }); ok {
+		return b.OriginalBytes(r)
+	}
+	return r.Bytes
+}
 
 // Source reads records from files. It is bounded: files that appear after the job has started are not read.
 type Source struct {

@@ -22,8 +22,13 @@ type checker struct{ d *decoder }
 func check(f *File, d *decoder) {
 	c := checker{d}
 	c.name(f.Job)
-	if c.one("source", keysOf(reflect.TypeFor[Source]())...) && f.Source.Files != nil {
-		c.files(f.Source.Files)
+	if c.one("source", keysOf(reflect.TypeFor[Source]())...) {
+		if f.Source.Files != nil {
+			c.files(f.Source.Files)
+		}
+		if f.Source.BigQuery != nil {
+			c.read(f)
+		}
 	}
 	if c.one("sink", keysOf(reflect.TypeFor[Sink]())...) && f.Sink.BigQuery != nil {
 		c.bigquery(f.Sink.BigQuery)

@@ -112,7 +112,7 @@ func (pl *Pipeline) queue(d *DeadLetter, c bigquery.Connection, s Surroundings) 
 		return tablequeue.New(dst, tablequeue.Options{Connection: c, CreateDatasets: b.Create.Datasets || s.CreateDatasets})
 	}
 	pl.DeadLetters = pl.file.path(d.File)
-	if pl.source.Reads(pl.DeadLetters) || pl.source.Reads(filequeue.Name(pl.DeadLetters, 2)) {
+	if pl.source != nil && (pl.source.Reads(pl.DeadLetters) || pl.source.Reads(filequeue.Name(pl.DeadLetters, 2))) {
 		return nil, fmt.Errorf("sink.bigquery.failures.deadLetter.file: %s is among the files that are read: dead letters would become records, "+
 			"and those dead letters again; write them to another file", pl.DeadLetters)
 	}

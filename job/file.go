@@ -16,7 +16,56 @@ type File struct {
 
 // Source is where records come from: exactly one of its keys.
 type Source struct {
-	Files *Files
+	Files    *Files
+	BigQuery *Read `key:"bigquery"`
+}
+
+// Read reads a table or a view, or the result of a query, and ends. Beside these two its fields are those of
+// bigquery.SourceOptions.
+type Read struct {
+	Table string // project.dataset.table
+	Query string // GoogleSQL
+
+	ParentProject    string // owns and pays for the read, and the query
+	MaterializeViews bool
+
+	QueryLocation          string
+	QueryResultDataset     string
+	QueryResultProject     string
+	QueryResultExpiration  time.Duration
+	ReuseQueryResultWithin time.Duration
+	QueryPriority          string `one:"interactive,batch"`
+	QueryParameters        []QueryParameter
+
+	SelectedFields   []string
+	RowRestriction   string
+	Partitions       []string
+	SnapshotTime     time.Time
+	SamplePercentage float64
+	Limit            int64
+
+	MaxStreamCount          int
+	PreferredMinStreamCount int
+	StreamsPerLane          int
+	CompressResponses       bool
+	TraceID                 string
+	CreateSessionTimeout    time.Duration
+
+	MaxRecordsPerFetch int
+	MaxBytesPerFetch   Bytes
+	FetchQueue         int
+	RetryMaxAttempts   int
+	StallTimeout       time.Duration
+
+	Connection *Connection // nil is the sink's
+}
+
+// QueryParameter is a value of a query.
+type QueryParameter struct {
+	Name   string
+	Type   string   `need:"true"` // as GoogleSQL calls it
+	Value  *string  // its text; none is NULL
+	Values []string // make it an array
 }
 
 // Files reads local files.

@@ -18,7 +18,7 @@ import (
 
 // scan looks through the input before the job starts: which tables its records go to, and what they look like.
 type scan struct {
-	source input
+	source looked
 	to     bigquery.Resolver[files.Record]
 	fixed  bool                      // all records go to one table
 	sample int                       // records for each table

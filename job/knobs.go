@@ -52,7 +52,7 @@ func (c checker) setZero(section string, s any) {
 	v := reflect.ValueOf(s)
 	for i, key := range keysOf(v.Type()) {
 		at := section + "." + key
-		if !v.Field(i).IsZero() || !c.there(at) || !c.sound(at) || v.Field(i).Kind() == reflect.Bool {
+		if !v.Field(i).IsZero() || !c.there(at) || !c.sound(at) || !counts(v.Field(i).Kind()) {
 			continue
 		}
 		if v.Field(i).Type() == durationType {
@@ -61,6 +61,11 @@ func (c checker) setZero(section string, s any) {
 		}
 		c.fault(at, "must be positive: 0")
 	}
+}
+
+// counts reports whether a kind is a number.
+func counts(k reflect.Kind) bool {
+	return k == reflect.Int || k == reflect.Int64 || k == reflect.Float64
 }
 
 var optionName = regexp.MustCompile(`\b(DefaultStream|BufferedStream|Connection)\.([A-Z]\w*)|^(GRPCEndpoint|RESTEndpoint|KeyFile|QuotaProject)\b`)

@@ -19,12 +19,17 @@ import (
 // Datasets is what the job is configured to read and write, as lineage systems name it: files, or the folders of patterns, and the table, unless its name
 // has placeholders. It reads nothing but the configuration.
 func (p *Parsed) Datasets() (inputs, outputs []lineage.Dataset, err error) {
-	src, err := p.source(nil)
-	if err != nil {
-		return nil, nil, err
+	if p.Source.Files != nil {
+		src, err := p.source(nil)
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, path := range src.Lineage() {
+			inputs = append(inputs, lineage.NewFile(path))
+		}
 	}
-	for _, path := range src.Lineage() {
-		inputs = append(inputs, lineage.NewFile(path))
+	if from, ok := p.Reads(); ok {
+		inputs = append(inputs, tableDataset(from))
 	}
 	if pattern := p.Sink.BigQuery.Table; !strings.ContainsAny(pattern, "{}") {
 		dst, err := table.ParseDestination(pattern)
@@ -82,7 +87,7 @@ func (pl *Pipeline) tell(o RunOptions) (*teller, error) {
 	if err != nil {
 		return nil, err
 	}
-	if pl.source == nil { // the dead letters of the job
+	if pl.Letters != nil { // the dead letters of the job
 		inputs = nil
 		for _, path := range pl.queues {
 			inputs = append(inputs, lineage.NewFile(path))
@@ -95,7 +100,7 @@ func (pl *Pipeline) tell(o RunOptions) (*teller, error) {
 	t := &teller{pl: pl, emitter: emitter, log: o.Log, handle: o.Handle, inputs: inputs, outputs: outputs,
 		run: lineage.Run{ID: lineage.NewRunID(time.Now()), Facets: lineage.RunFacets{Engine: lineage.NewEngineFacet(version())}},
 		job: lineage.Job{Namespace: cmp.Or(l.Namespace, "default"), Name: pl.name,
-			Facets: lineage.JobFacets{Type: lineage.NewJobTypeFacet(pl.source == nil || pl.source.Bounded())}},
+			Facets: lineage.JobFacets{Type: lineage.NewJobTypeFacet(pl.input.Bounded())}},
 		stop: make(chan struct{}), stopped: make(chan struct{})}
 	t.emit(lineage.Start, nil)
 	go t.follow(cmp.Or(l.Every, defaultLineageEvery)) // ends with end

@@ -63,6 +63,7 @@ func TestOneVocabulary(t *testing.T) {
 		onlyKeys, onlyGo []string
 	}{
 		"sink":            {BigQuery{}, bigquery.SinkOptions{}, []string{"Table", "Schema"}, nil},
+		"source":          {Read{}, bigquery.SourceOptions{}, []string{"Table", "Query"}, []string{"ReaderSchema"}}, // the sink's schema says what rows are
 		"default stream":  {DefaultStream{}, bigquery.DefaultStreamOptions{}, nil, nil},
 		"buffered stream": {BufferedStream{}, bigquery.BufferedStreamOptions{}, nil, nil},
 		"schema update":   {SchemaUpdate{}, bigquery.SchemaUpdate{}, nil, nil},

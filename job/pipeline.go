@@ -36,9 +36,9 @@ type Surroundings struct {
 // Pipeline is a job that is ready to run.
 type Pipeline struct {
 	file   *Parsed
-	name   string        // what its checkpoints are kept under
-	source *files.Source // nil in a replay
-	input  input         // the source, or the letters of a replay
+	name   string                      // what its checkpoints are kept under
+	source *files.Source               // nil where no files are read
+	input  stream.Source[files.Record] // the source, or the letters of a replay
 	sink   *bigquery.Sink[files.Record]
 	looked *scan // through the input for schemas, nil where it was not
 	policy stream.FailurePolicy
@@ -55,11 +55,13 @@ type Pipeline struct {
 	Letters *filequeue.Replay
 }
 
-// input is a source that can also be looked through before the job.
-type input interface {
-	stream.Source[files.Record]
+// looked is an input that can also be looked through before the job.
+type looked interface {
 	Records(ctx context.Context) iter.Seq2[*stream.Record[files.Record], error]
 }
+
+// records are those of the input, which is never BigQuery here: its rows tell their columns.
+func (pl *Pipeline) records() looked { return pl.input.(looked) }
 
 // Prepare makes a job file ready to run. Schemas that are to be inferred are inferred here, which reads the input; those
 // of tables are read from the service.
@@ -85,11 +87,13 @@ func (p *Parsed) Connection(s Surroundings) bigquery.Connection {
 
 func (p *Parsed) prepare(ctx context.Context, s Surroundings) (*Pipeline, error) {
 	pl := &Pipeline{file: p, name: p.Job}
-	var err error
-	if pl.source, err = p.source(s.Stdin); err != nil {
-		return nil, err
+	if p.Source.Files != nil {
+		var err error
+		if pl.source, err = p.source(s.Stdin); err != nil {
+			return nil, err
+		}
+		pl.input = pl.source
 	}
-	pl.input = pl.source
 	return pl, pl.build(ctx, s)
 }
 
@@ -121,6 +125,8 @@ func (pl *Pipeline) build(ctx context.Context, s Surroundings) error {
 	}
 	var rows row.Serializer[files.Record]
 	switch records := records.(type) {
+	case copyFormat:
+		rows, err = pl.copiedRows(ctx, records, connection, s)
 	case avroFormat:
 		rows, err = pl.avroRows(ctx, connection, s)
 	case protobufFormat:
@@ -144,7 +150,10 @@ func (pl *Pipeline) build(ctx context.Context, s Surroundings) error {
 
 // records is the format of the files, with what it takes to look into records.
 func (p *Parsed) records() (format, error) {
-	if p.Source.Files.Format == "protobuf" {
+	switch {
+	case p.Source.BigQuery != nil:
+		return copyFormat{routes: placeholders(p.Sink.BigQuery.Table)}, nil
+	case p.Source.Files.Format == "protobuf":
 		return p.protobuf()
 	}
 	return p.Source.Files.format(), nil
@@ -283,7 +292,7 @@ func (pl *Pipeline) fromTables(ctx context.Context, to bigquery.Resolver[files.R
 			return nil, errors.New("sink.bigquery.schema.table: standard input cannot be looked through for the tables that its records go to: " +
 				"read files, give a schema file, or infer the schemas")
 		}
-		s := &scan{source: pl.input, to: to}
+		s := &scan{source: pl.records(), to: to}
 		if err := s.run(ctx); err != nil {
 			return nil, err
 		}
@@ -310,7 +319,7 @@ func (pl *Pipeline) describedBy(schema *table.Schema) *jsonrow.Mapping {
 // inferring begins to look for schemas.
 func (pl *Pipeline) inferring(to bigquery.Resolver[files.Record], fixed bool, in Infer) *scan {
 	b := pl.file.Sink.BigQuery
-	return &scan{source: pl.input, to: to, fixed: fixed, sample: cmp.Or(in.Sample, defaultSample), limit: int64(in.Scan),
+	return &scan{source: pl.records(), to: to, fixed: fixed, sample: cmp.Or(in.Sample, defaultSample), limit: int64(in.Scan),
 		options: pl.file.Source.Files.options(),
 		infer: func() (inference, error) {
 			return pl.file.Source.Files.format().inference(b.Schema)

@@ -46,7 +46,13 @@ func (p *Parsed) PrepareReplay(ctx context.Context, s Surroundings, r Replay) (*
 }
 
 func (pl *Pipeline) openReplay(ctx context.Context, r Replay) (*filequeue.Queue, error) {
-	of := pl.file.Source.Files.recordOf()
+	of := func(l *deadletter.Letter) files.Record {
+		_, record := l.Payload()
+		return files.Record{Bytes: record}
+	}
+	if pl.file.Source.Files != nil {
+		of = pl.file.Source.Files.recordOf()
+	}
 	if of == nil {
 		return nil, fmt.Errorf("source.files.format: %s: dead letters of this format do not hold their records: write the files anew", pl.file.Source.Files.Format)
 	}
@@ -166,7 +172,7 @@ func (pl *Pipeline) tableOrFirstLetter(ctx context.Context, c bigquery.Connectio
 	if err == nil || !errors.Is(err, bigquery.ErrAbsent) {
 		return schema, "", err
 	}
-	for rec, err := range pl.input.Records(ctx) {
+	for rec, err := range pl.records().Records(ctx) {
 		if err != nil {
 			return nil, "", err
 		}

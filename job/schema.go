@@ -15,7 +15,7 @@ import (
 // CheckSchema reads the schema file, if one is named, or the descriptors of protobuf messages, and holds it to what the job file says
 // of its columns. An *InvalidError lists every fault, those of the schema with their places in its file. Nothing else is read.
 func (p *Parsed) CheckSchema() error {
-	if p.Source.Files.Format == "protobuf" {
+	if p.Source.Files != nil && p.Source.Files.Format == "protobuf" {
 		_, err := p.protobuf()
 		return err
 	}

@@ -18,6 +18,7 @@ import (
 type Survey struct {
 	Files []string // that are read, "-" is standard input
 	Bytes int64    // of them, as they are stored; 0 where that is not known
+	From  string   // what is read of BigQuery, "" where files are
 
 	// Table is the table as the job file names it, and Fixed says that there are no placeholders in it.
 	Table string
@@ -58,6 +59,9 @@ func (p *Parsed) survey(ctx context.Context, s Surroundings) (*Survey, error) {
 	out := &Survey{Table: b.Table}
 	dst, err := table.ParseDestination(b.Table)
 	out.Fixed = err == nil
+	if p.Source.BigQuery != nil {
+		return out, p.surveyRows(ctx, out, dst, s)
+	}
 	source, err := p.source(nil)
 	if err != nil {
 		return nil, err
@@ -81,8 +85,23 @@ func (p *Parsed) survey(ctx context.Context, s Surroundings) (*Survey, error) {
 }
 
 func (p *Parsed) readsStdin() bool {
+	if p.Source.Files == nil {
+		return false
+	}
 	paths := p.Source.Files.Paths
 	return len(paths) == 1 && paths[0] == files.Stdin
+}
+
+// surveyRows tells of rows of BigQuery: what they are and, where no field of theirs decides, where they go.
+func (p *Parsed) surveyRows(ctx context.Context, out *Survey, dst table.Destination, s Surroundings) error {
+	out.From = p.Source.BigQuery.From()
+	pl, err := p.prepare(ctx, s)
+	if err != nil || !out.Fixed {
+		return err
+	}
+	schema, err := pl.serializer.Schema(dst)
+	out.Tables, out.Whole = []Surveyed{{Destination: dst, Schema: schema}}, true
+	return err
 }
 
 // surveyUnread tells what there is to tell without a look at the input.

@@ -57,10 +57,10 @@ Exit status: 0 done, 1 the input cannot be read, 2 something is wrong with the j
 	return cmd
 }
 
-// planOf makes a plan. A local BigQuery is needed only for schemas of tables that exist.
+// planOf makes a plan. A local BigQuery is needed only for schemas of tables that exist, and for what is read of it.
 func (a *app) planOf(ctx context.Context, parsed *job.Parsed, f localFlag) (p *plan.Plan, err error) {
 	s := job.Surroundings{CreateDatasets: f.on()}
-	if f.on() && parsed.Sink.BigQuery.Schema.Table {
+	if f.on() && (parsed.Sink.BigQuery.Schema.Table || parsed.Source.BigQuery != nil) {
 		local, err := a.startLocal(ctx, f)
 		if err != nil {
 			return nil, err
@@ -126,7 +126,10 @@ func planText(p *plan.Plan) string {
 
 func planHead(p *plan.Plan) string {
 	files := "standard input"
-	if len(p.Source.Files) != 1 || p.Source.Files[0] != "-" {
+	switch {
+	case p.Source.From != "":
+		files = oneLine(p.Source.From)
+	case len(p.Source.Files) != 1 || p.Source.Files[0] != "-":
 		files = pluralText(len(p.Source.Files), "file")
 		if p.Source.Bytes > 0 {
 			files += ", " + size(p.Source.Bytes)

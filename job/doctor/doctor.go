@@ -64,6 +64,8 @@ type examination struct {
 func (e *examination) input() {
 	in := e.plan.Source
 	switch {
+	case in.From != "":
+		e.report.add(OK, "input", in.From+", which can be looked at", "")
 	case len(in.Files) == 1 && in.Files[0] == "-":
 		e.report.add(OK, "input", "standard input, which is left alone: what it holds is not known", "")
 	case in.Lost > 0:

@@ -28,6 +28,7 @@ type look struct {
 const atOnce = 8
 
 func (l *look) all(ctx context.Context) {
+	l.source(ctx)
 	tables := l.plan.Tables
 	if len(tables) == 0 {
 		l.report.add(Warn, "table "+l.plan.Table, "which tables there will be, only records tell, and none was looked at", "")
@@ -46,6 +47,25 @@ func (l *look) all(ctx context.Context) {
 		}
 	}
 	l.tables(ctx, tables)
+}
+
+// source tells which permissions are missing on the table that is read.
+func (l *look) source(ctx context.Context) {
+	from, ok := l.job.Reads()
+	if !ok {
+		return
+	}
+	in := l.in
+	if c := l.job.SourceConnection(l.surroundings); c != l.job.Connection(l.surroundings) {
+		other, err := bigquery.NewInspector(ctx, c)
+		if err != nil {
+			l.report.add(Error, "BigQuery, to read", "cannot be asked: "+err.Error(), "see to the credentials and endpoints of source.bigquery.connection")
+			return
+		}
+		defer other.Close()
+		in = other
+	}
+	l.granted(ctx, in, from, l.report)
 }
 
 // writes finds out whether the Storage Write API answers.
@@ -175,16 +195,21 @@ func (l *look) table(ctx context.Context, t plan.Table, r *Report) {
 
 // permissions tells which of those that the plan names are missing on a table that is there.
 func (l *look) permissions(ctx context.Context, t plan.Table, r *Report) {
-	thing := "permissions on table " + t.Name
+	l.granted(ctx, l.in, t.Destination, r)
+}
+
+func (l *look) granted(ctx context.Context, in *bigquery.Inspector, dst table.Destination, r *Report) {
+	thing := "permissions on table " + dst.String()
+	from, _ := l.job.Reads()
 	need := map[string]string{}
 	var names []string
 	for _, p := range l.plan.Permissions {
-		if p.Kind == plan.OnTable {
+		if reads := p.Resource == from.String(); p.Kind == plan.OnTable && reads == (dst == from) {
 			need[p.Name] = p.For
 			names = append(names, p.Name)
 		}
 	}
-	granted, err := l.in.Granted(ctx, t.Destination, names)
+	granted, err := in.Granted(ctx, dst, names)
 	if err != nil {
 		r.add(Warn, thing, "cannot be told: "+err.Error(), "")
 		return

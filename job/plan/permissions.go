@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/millrace-dev/millrace/bigquery/table"
@@ -36,6 +37,7 @@ func permissions(p *job.Parsed, plan *Plan) []Permission {
 	need := func(kind Kind, resource, name, use string) {
 		all = append(all, Permission{name, kind, resource, use})
 	}
+	reading(p, need)
 	if plan.Create.Datasets {
 		need(OnProject, project, "bigquery.datasets.create", "make datasets that are not there (datasets.insert)")
 	}
@@ -85,6 +87,31 @@ func permissions(p *job.Parsed, plan *Plan) []Permission {
 		}
 	}
 	return all
+}
+
+// reading are those of what is read (BigQuery documentation, "Use the BigQuery Storage Read API", "Permissions").
+func reading(p *job.Parsed, need func(kind Kind, resource, name, use string)) {
+	r := p.Source.BigQuery
+	if r == nil {
+		return
+	}
+	from, table := p.Reads()
+	pays := cmp.Or(r.ParentProject, from.Project)
+	need(OnProject, pays, "bigquery.readsessions.create", "read (CreateReadSession)")
+	need(OnProject, pays, "bigquery.readsessions.getData", "read (ReadRows)")
+	if table {
+		need(OnTable, from.String(), "bigquery.tables.getData", "read its rows")
+		need(OnTable, from.String(), "bigquery.tables.get", "read its columns (tables.get)")
+	}
+	if r.Query == "" && !r.MaterializeViews {
+		return
+	}
+	need(OnProject, pays, "bigquery.jobs.create", "run the query (jobs.insert); it needs bigquery.tables.getData on all that it reads")
+	if r.QueryResultDataset != "" {
+		need(OnDataset, cmp.Or(r.QueryResultProject, pays)+"."+r.QueryResultDataset, "bigquery.tables.create", "leave the result of the query there")
+		need(OnDataset, cmp.Or(r.QueryResultProject, pays)+"."+r.QueryResultDataset, "bigquery.tables.updateData", "leave the result of the query there")
+		need(OnDataset, cmp.Or(r.QueryResultProject, pays)+"."+r.QueryResultDataset, "bigquery.tables.update", "have the result expire (tables.patch)")
+	}
 }
 
 // containers are the project and the dataset of a table's name, with the placeholders of a pattern.

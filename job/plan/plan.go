@@ -40,8 +40,9 @@ type Plan struct {
 
 // Source is what would be read.
 type Source struct {
-	Format string   `json:"format"`
-	Files  []string `json:"files"`
+	Format string   `json:"format"` // of the files, or bigquery
+	Files  []string `json:"files,omitempty"`
+	From   string   `json:"from,omitempty"` // what is read of BigQuery
 	// Bytes is the size of all files as they are stored; 0 where it is not known.
 	Bytes int64 `json:"bytes,omitempty"`
 	// Looked is how many records were looked at, Lost how many of them lead to no table, and Whole that there are no others.
@@ -124,7 +125,7 @@ func from(p *job.Parsed, s job.Surroundings, found *job.Survey) (out *Plan, err 
 	out = &Plan{
 		Job: p.Job, Table: b.Table, Method: cmp.Or(b.Method, "default"), Lanes: cmp.Or(p.Parallelism, runtime.GOMAXPROCS(0)),
 		Source: Source{
-			Format: cmp.Or(p.Source.Files.Format, "ndjson"), Files: found.Files, Bytes: found.Bytes,
+			Format: format(p), Files: found.Files, From: found.From, Bytes: found.Bytes,
 			Looked: found.Looked, Lost: found.Lost, Whole: found.Whole,
 		},
 		Create:       create(b.Create, s.CreateDatasets),
@@ -139,13 +140,24 @@ func from(p *job.Parsed, s job.Surroundings, found *job.Survey) (out *Plan, err 
 		out.Checkpoint.Store = "" // standard input is read once
 	}
 	for _, t := range found.Tables {
-		out.Tables = append(out.Tables, surveyed(t, b.Schema))
+		one := surveyed(t, b.Schema)
+		if found.From != "" && b.Schema.Infer != nil {
+			one.Derived = "what is read"
+		}
+		out.Tables = append(out.Tables, one)
 	}
 	out.Guarantee = guarantees[out.Method]
 	out.Permissions = permissions(p, out)
 	out.Quotas = quotas(p, out)
 	out.Lineage, err = datasets(p, out)
 	return out, err
+}
+
+func format(p *job.Parsed) string {
+	if p.Source.BigQuery != nil {
+		return "bigquery"
+	}
+	return cmp.Or(p.Source.Files.Format, "ndjson")
 }
 
 // guarantees are what docs/guide/guarantees.md says at length.

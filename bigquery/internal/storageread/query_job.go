@@ -163,3 +163,30 @@ func (j *queryJob) failure(job *bqrest.Job) error {
 	}
 	return nil
 }
+
+// ResultSchema asks BigQuery what the columns of the query's result are, which runs and costs nothing.
+func (c *Config) ResultSchema(ctx context.Context) (*bqrest.TableSchema, error) {
+	rest, err := c.Connection.REST(ctx)
+	if err != nil {
+		return nil, ofSource(err)
+	}
+	defer rest.Close()
+	j := &queryJob{query: c.Query}
+	job := &bqrest.Job{
+		JobReference:  &bqrest.JobReference{ProjectId: c.Query.Project, Location: c.Query.Location},
+		Configuration: &bqrest.JobConfiguration{DryRun: true, Query: j.configuration()},
+	}
+	job.Configuration.Query.DestinationTable, job.Configuration.Query.WriteDisposition = nil, "" // which has no name yet
+	var got *bqrest.Job
+	err = callsOf(c.Pacer, slog.New(slog.DiscardHandler)).Do(ctx, "ask for the columns of "+c.what(), func(ctx context.Context) (err error) {
+		got, err = rest.Jobs.Insert(c.Query.Project, job).Context(ctx).Do()
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if s := got.Statistics; s != nil && s.Query != nil && s.Query.Schema != nil {
+		return s.Query.Schema, nil
+	}
+	return nil, fmt.Errorf("ask for the columns of %s: %w", c.what(), ErrNoResultTable)
+}
