@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"cloud.google.com/go/bigquery"
+	bqapi "google.golang.org/api/bigquery/v2"
 	"google.golang.org/api/googleapi"
 	"google.golang.org/api/option"
 
@@ -241,4 +242,34 @@ func TestKillServerOfJobs(t *testing.T) {
 		t.Errorf("unaccounted: %v, %v", left, err)
 	}
 	t.Logf("%d jobs, %d with an effect", next, len(effects))
+}
+
+// TestJobThatExistsIsThere: whoever is told that an id is taken finds the job, however close behind the first one it came.
+func TestJobThatExistsIsThere(t *testing.T) {
+	bq := start(t, localbq.Config{})
+	makeTable(t, bq, "d.t", column("n", "INTEGER"))
+	rest, err := bqapi.NewService(t.Context(), bq.ClientOptions()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	target := &bqapi.TableReference{ProjectId: bq.Project(), DatasetId: "d", TableId: "t"}
+	for i := range 200 {
+		id := fmt.Sprint("job", i)
+		var clients sync.WaitGroup
+		for range 4 {
+			clients.Go(func() {
+				_, err := rest.Jobs.Insert(bq.Project(), &bqapi.Job{JobReference: &bqapi.JobReference{JobId: id, Location: "US"},
+					Configuration: &bqapi.JobConfiguration{Copy: &bqapi.JobConfigurationTableCopy{SourceTables: []*bqapi.TableReference{target},
+						DestinationTable: target, WriteDisposition: "WRITE_TRUNCATE"}}}).Do()
+				var taken *googleapi.Error
+				if err != nil && (!errors.As(err, &taken) || taken.Code != 409) {
+					t.Error(err)
+				}
+				if _, err := rest.Jobs.Get(bq.Project(), id).Location("US").Do(); err != nil {
+					t.Errorf("%s: %v", id, err)
+				}
+			})
+		}
+		clients.Wait()
+	}
 }

@@ -28,9 +28,10 @@ type jobs struct {
 
 	mu       sync.Mutex // guards the fields below
 	byKey    map[jobKey]*job
-	ids      map[jobKey]bool         // used up, deleted jobs included
-	requests map[requestKey]*request // by requestId of jobs.query
-	swept    time.Time               // when the old ones of them were forgotten
+	ids      map[jobKey]bool          // used up, deleted jobs included
+	claiming map[jobKey]chan struct{} // those whose job is not there yet; closed once it is, or is not going to be
+	requests map[requestKey]*request  // by requestId of jobs.query
+	swept    time.Time                // when the old ones of them were forgotten
 	expiring map[store.TableRef]clock.Timer
 }
 
@@ -53,7 +54,7 @@ func newJobs(s *Server) *jobs {
 	ctx, stop := context.WithCancelCause(context.Background())
 	return &jobs{
 		server: s, ctx: ctx, stop: stop, slots: make(chan struct{}, maxRunning),
-		byKey: map[jobKey]*job{}, ids: map[jobKey]bool{}, requests: map[requestKey]*request{}, expiring: map[store.TableRef]clock.Timer{},
+		byKey: map[jobKey]*job{}, ids: map[jobKey]bool{}, claiming: map[jobKey]chan struct{}{}, requests: map[requestKey]*request{}, expiring: map[store.TableRef]clock.Timer{},
 	}
 }
 
@@ -104,21 +105,38 @@ func (js *jobs) submit(key jobKey, principal string, t task, kept *keptJob) (*jo
 	return j, nil
 }
 
-// reserve uses an id up.
+// reserve uses an id up. Nobody is told that there is such a job before everybody can see it.
 func (js *jobs) reserve(key jobKey) error {
-	js.mu.Lock()
-	defer js.mu.Unlock()
-	if js.ids[key] {
-		return refusal.New(refusal.Duplicate, "Already Exists: Job %s", key)
+	for {
+		js.mu.Lock()
+		used, claimed := js.ids[key], js.claiming[key]
+		if !used {
+			js.ids[key], js.claiming[key] = true, make(chan struct{})
+		}
+		js.mu.Unlock()
+		switch {
+		case !used:
+			return nil
+		case claimed == nil:
+			return refusal.New(refusal.Duplicate, "Already Exists: Job %s", key)
+		}
+		<-claimed
 	}
-	js.ids[key] = true
-	return nil
 }
 
 func (js *jobs) release(key jobKey) {
 	js.mu.Lock()
 	defer js.mu.Unlock()
 	delete(js.ids, key)
+	js.claimed(key)
+}
+
+// claimed says that an id's job is there, or is not going to be; js.mu is held.
+func (js *jobs) claimed(key jobKey) {
+	if claiming := js.claiming[key]; claiming != nil {
+		close(claiming)
+		delete(js.claiming, key)
+	}
 }
 
 // begin starts a job whose id is its own.
@@ -128,6 +146,7 @@ func (js *jobs) begin(j *job) {
 	js.mu.Lock()
 	defer js.mu.Unlock()
 	js.byKey[j.key] = j
+	js.claimed(j.key)
 	leave, refused := js.server.limits.queue(j)
 	js.running.Go(func() { js.run(ctx, j, leave, refused) })
 }
