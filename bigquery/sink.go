@@ -128,7 +128,7 @@ func (s *Sink[T]) NewWriter(ctx context.Context, wc stream.WriterContext) (strea
 	if err != nil {
 		return nil, fmt.Errorf("bigquery sink: %w", err)
 	}
-	return &sinkWriter[T]{front: s.front(), columns: s.columns, core: core, interval: s.config.flushInterval}, nil
+	return &sinkWriter[T]{front: s.front(core.Log()), columns: s.columns, core: core, interval: s.config.flushInterval}, nil
 }
 
 // CommitScope is PerLane with MethodExactlyOnce, and NoCommit with MethodDefault.

@@ -29,6 +29,7 @@ type load struct {
 	docs   [][]byte
 	rows   [][]byte
 	bytes  int // of a row, on average
+	table  *table.Schema
 	json   *jsonrow.Serializer[[]byte]
 	schema *descriptorpb.DescriptorProto
 	// structs runs the rows, as Go structs, through the sink on so many lanes.
@@ -88,7 +89,7 @@ func newLoad(b *testing.B, name string, columns, width int) *load {
 	for c := range columns {
 		s.Fields = append(s.Fields, table.Field{Name: fmt.Sprintf("column_%d", c), Type: table.String})
 	}
-	l := &load{name: name}
+	l := &load{name: name, table: s}
 	var err error
 	if l.json, err = jsonrow.New(func(doc []byte) []byte { return doc }, jsonrow.Fixed(s), jsonrow.Options{}); err != nil {
 		b.Fatal(err)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 
 	"github.com/millrace-dev/millrace/bigquery/internal/storagewrite"
 	"github.com/millrace-dev/millrace/stream"
@@ -17,13 +16,12 @@ func (s *Sink[T]) NewEncoder(ctx context.Context, wc stream.WriterContext) (stre
 	if err != nil {
 		return nil, fmt.Errorf("bigquery sink: %w", err)
 	}
-	return &sinkEncoder[T]{s.front(), core, wc.Log}, nil
+	return &sinkEncoder[T]{s.front(wc.Log), core}, nil
 }
 
 type sinkEncoder[T any] struct {
 	front[T]
 	core *storagewrite.Encoder
-	log  *slog.Logger
 }
 
 // Encode adds a record to the batch of its table and emits the batch when it is full.
@@ -40,7 +38,7 @@ func (e *sinkEncoder[T]) Encode(ctx context.Context, r *stream.Record[T], emit f
 	if err != nil {
 		return &stream.PositionError{At: r.At.Location(), Err: err}
 	}
-	buf, err := e.encode(e.log, p.Begin(), dst, r.Value)
+	buf, err := e.encode(p.Begin(), dst, r.Value)
 	if skipped(err) {
 		e.core.Skip()
 		return nil

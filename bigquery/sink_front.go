@@ -18,11 +18,12 @@ type front[T any] struct {
 	single   bool // all records go to one table
 	rows     row.Serializer[T]
 	original func(*stream.Record[T]) []byte
+	log      *slog.Logger
 }
 
-func (s *Sink[T]) front() front[T] {
+func (s *Sink[T]) front(log *slog.Logger) front[T] {
 	_, single := destination(s.to)
-	return front[T]{laneResolver(s.to), single, s.rows, s.original}
+	return front[T]{laneResolver(s.to), single, s.rows, s.original, log}
 }
 
 // resolve finds the table of a record.
@@ -44,14 +45,17 @@ func (f *front[T]) unresolved(r *stream.Record[T], err error) (*stream.FailedRec
 }
 
 // encode appends the row of a record. A serializer that panics has failed at this record.
-func (f *front[T]) encode(log *slog.Logger, buf []byte, dst table.Destination, rec T) (_ []byte, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			log.Error("serializer panicked", "destination", dst.String(), "panic", p, "stack", string(debug.Stack()))
-			err = fmt.Errorf("serializer panicked: %v", p)
-		}
-	}()
+func (f *front[T]) encode(buf []byte, dst table.Destination, rec T) (_ []byte, err error) {
+	defer f.panicked(dst, &err)
 	return f.rows.AppendRow(buf, dst, rec)
+}
+
+// panicked is deferred around the serializer.
+func (f *front[T]) panicked(dst table.Destination, err *error) {
+	if p := recover(); p != nil {
+		f.log.Error("serializer panicked", "destination", dst.String(), "panic", p, "stack", string(debug.Stack()))
+		*err = fmt.Errorf("serializer panicked: %v", p)
+	}
 }
 
 // misconfigured says whether a serializer's error is one that every record of the table would meet, or no record's fault at all.

@@ -488,3 +488,48 @@ func TestSinkInstruments(t *testing.T) {
 		seen[in.Name] = true
 	}
 }
+
+func TestRecordsByTheRun(t *testing.T) {
+	t.Parallel()
+	l := startLocal(t, localbq.Config{})
+	taken := &taking{}
+	sink, err := NewSink(To[[]byte](tableT), row.Serializer[[]byte](badRows{newEventRows(t), new(int)}),
+		SinkOptions{Connection: l.connection, Create: Create{Datasets: true}, Failures: taken})
+	if err != nil {
+		t.Fatal(err)
+	}
+	lane := newLane(t, sink)
+	many := lane.writer.(stream.RecordsWriter[[]byte])
+	docs := []string{"", "error", "", "", "panic", "skip", "panic", "", "stream skip", "", "unavailable", ""}
+	var run []stream.Record[[]byte]
+	for i, doc := range docs {
+		r := stream.Record[[]byte]{Value: []byte(doc), At: stream.Position{Split: "f", Row: int64(i)}}
+		if doc == "" {
+			r.Value = eventDoc(i)
+		}
+		run = append(run, r)
+	}
+	n, err := many.WriteRecords(t.Context(), run)
+	if n != 10 || !errors.Is(err, row.ErrUnavailable) {
+		t.Fatalf("wrote %d records, %v: want 10 and the error of the next", n, err)
+	}
+	if n, err := many.WriteRecords(t.Context(), run[11:]); n != 1 || err != nil {
+		t.Fatalf("wrote %d records, %v", n, err)
+	}
+	lane.flush()
+	if got, want := ids(t, l.Instance, "d.t"), []int{0, 2, 3, 7, 9, 11}; !cmp.Equal(got, want) {
+		t.Errorf("rows %v, want %v", got, want)
+	}
+	var failed []int64 // by row
+	for _, f := range taken.records {
+		failed = append(failed, f.At.Row)
+	}
+	if want := []int64{1, 4, 6}; !cmp.Equal(failed, want) {
+		t.Errorf("failed records %v, want %v", failed, want)
+	}
+	tally := lane.writer.(stream.Tallier).Tally()
+	tally.Bytes = 0
+	if want := (stream.Tally{Written: 6, DeadLettered: 3, Skipped: 2}); tally != want {
+		t.Errorf("tally %+v, want %+v", tally, want)
+	}
+}

@@ -20,10 +20,11 @@ type sinkWriter[T any] struct {
 }
 
 var (
-	_ stream.Writer[int]   = (*sinkWriter[int])(nil)
-	_ stream.Tallier       = (*sinkWriter[int])(nil)
-	_ stream.Ticking       = (*sinkWriter[int])(nil)
-	_ stream.EncodedWriter = (*sinkWriter[int])(nil)
+	_ stream.Writer[int]        = (*sinkWriter[int])(nil)
+	_ stream.RecordsWriter[int] = (*sinkWriter[int])(nil)
+	_ stream.Tallier            = (*sinkWriter[int])(nil)
+	_ stream.Ticking            = (*sinkWriter[int])(nil)
+	_ stream.EncodedWriter      = (*sinkWriter[int])(nil)
 )
 
 // Write finds the record's table, makes its row, and puts it into the table's next append.
@@ -43,7 +44,12 @@ func (w *sinkWriter[T]) Write(ctx context.Context, r *stream.Record[T]) error {
 			return w.core.Extend(ctx, t, c, i, &r.At, w.kept(r))
 		}
 	}
-	buf, err := w.encode(w.core.Log(), w.core.Begin(t), t.Destination(), r.Value)
+	buf, err := w.encode(w.core.Begin(t), t.Destination(), r.Value)
+	return w.encoded(ctx, t, r, buf, err)
+}
+
+// encoded goes on with a record whose row is at the end of buf, unless there is an error.
+func (w *sinkWriter[T]) encoded(ctx context.Context, t *storagewrite.Target, r *stream.Record[T], buf []byte, err error) error {
 	switch {
 	case err == nil:
 		return w.core.Commit(ctx, t, buf, &r.At, w.kept(r))
@@ -54,6 +60,43 @@ func (w *sinkWriter[T]) Write(ctx context.Context, r *stream.Record[T]) error {
 		return misconfigurationOf(t.Destination(), &r.At, err)
 	}
 	return w.core.Reject(ctx, t, w.failed(r, err))
+}
+
+// WriteRecords writes records as Write does, and spares most of what each would cost by itself.
+func (w *sinkWriter[T]) WriteRecords(ctx context.Context, rs []stream.Record[T]) (int, error) {
+	for n := 0; n < len(rs); n++ {
+		if err := w.core.Enter(ctx); err != nil {
+			return n, err
+		}
+		t := w.last
+		if t == nil || !w.single || w.columns != nil {
+			if err := w.Write(ctx, &rs[n]); err != nil {
+				return n, err
+			}
+			continue
+		}
+		done, buf, err := w.burst(t, rs[n:])
+		if n += done; n == len(rs) {
+			break
+		}
+		if err := w.encoded(ctx, t, &rs[n], buf, err); err != nil {
+			return n, err
+		}
+	}
+	return len(rs), nil
+}
+
+// burst writes records of one table for as long as there is nothing more to any than its row, and returns how many. The record
+// behind them is encoded: it has buf or err.
+func (w *sinkWriter[T]) burst(t *storagewrite.Target, rs []stream.Record[T]) (n int, buf []byte, err error) {
+	defer w.panicked(t.Destination(), &err)
+	for n = range rs {
+		buf, err = w.rows.AppendRow(w.core.Begin(t), t.Destination(), rs[n].Value)
+		if err != nil || !w.core.Fill(t, buf, &rs[n].At) {
+			return n, buf, err
+		}
+	}
+	return len(rs), nil, nil
 }
 
 // target finds the record's table; nil without an error is a record that belongs to none and was handed to the failure

@@ -2,149 +2,147 @@ package bigquery
 
 import (
 	"context"
-	"fmt"
-	"os"
-	"runtime"
+	"math"
+	"runtime/metrics"
 	"slices"
-	"strconv"
-	"strings"
 	"testing"
 	"time"
 
 	"cloud.google.com/go/bigquery/storage/managedwriter"
 	"google.golang.org/api/option"
 
-	"github.com/millrace-dev/millrace/bigquery/internal/tableadmin"
 	"github.com/millrace-dev/millrace/bigquery/row"
 	"github.com/millrace-dev/millrace/bigquery/row/jsonrow"
 	"github.com/millrace-dev/millrace/bigquery/table"
-	"github.com/millrace-dev/millrace/localbq"
 	"github.com/millrace-dev/millrace/stream"
 )
 
-// BenchmarkWriters compares the writers of both methods and the official one. All are given the same rows, encoded
-// beforehand, and write them to a local service in the same process, whose tables keep nothing:
+// BenchmarkWriters compares the sink with the official writer, and exactly-once with the default stream. Each line is a race: the
+// two take turns, so that what else the machine does meets both. Both are given the same rows, encoded beforehand, and write them
+// to a local service whose tables keep nothing:
 //
-//	hot/managedwriter           one table; rows are collected to requests of 512 KiB
-//	hot/records                 the sink, which takes rows one by one
-//	hot/batches                 the sink, which takes them in batches of an Encoder
-//	rotation/managedwriter      100 tables by turns, over shared connections; each row is appended as it comes
-//	rotation/fetched            the same; what comes of a table in 1,000 rows is appended
-//	rotation/collected          the same; rows are collected to requests of 512 KiB for each table
-//	rotation/records            the sink
-//	checkpoints/default         one table, a flush a second
-//	checkpoints/exactly-once    the same with streams of the lane's own, made visible by a commit beside the lane
-//	barrier/default             10 rows for each of 1,000 tables, and a flush
-//	barrier/exactly-once        the same; commit_p99_ms is what making them visible takes
+//	hot/records             one table; the sink takes rows one by one, the official writer is given requests of 512 KiB
+//	hot/batches             the same; the sink takes batches of an Encoder
+//	apart/records, batches  the same, with the service in a process of its own
+//	rotation/single         100 tables by turns, over shared connections; the official writer appends each row as it comes
+//	rotation/fetched        the same; it appends what comes of a table in 1,000 rows
+//	rotation/collected      the same; its caller collects requests of 512 KiB for each table, as the sink does by itself
+//	checkpoints             one table, a checkpoint a second: exactly-once, made visible before the clock stops, and the default stream
+//	barrier/default         10 rows for each of 1,000 tables, and a flush
+//	barrier/exactly-once    the same; commit_p99_ms is what making them visible takes
 //
-// The metrics: x_managedwriter and x_default are rows per second as multiples of the first of the group, B/B is bytes allocated
-// for each byte sent, the service's included, p99_ms is of the flush.
+// The metrics: rows/s, cpu_ns/row and B/B, bytes allocated for each byte sent, are of the first of the two, base_rows/s and
+// base_cpu_ns/row of the second, and x is the median of the turns' ratios of rows per second. They count what the process does, the
+// service included unless it is apart; then service_cpu_ns/row is what both cost the service. p99_ms is of the flush.
 func BenchmarkWriters(b *testing.B) {
 	for _, l := range []*load{newLoad(b, "100B", 2, 38), newLoad(b, "1kB", 10, 98)} {
-		for _, group := range []struct {
-			name, unit string
-			tables     int
-			ways       []writerWay
-		}{
-			{"hot", "x_managedwriter", 1, []writerWay{{"managedwriter", collectedRows}, {"records", recordRows}, {"batches", encodedRows}}},
-			{"rotation", "x_managedwriter", 100, []writerWay{{"managedwriter", singleRows}, {"fetched", fetchedRows}, {"collected", collectedRows}, {"records", recordRows}}},
-			{"checkpoints", "x_default", 1, []writerWay{{"default", withCheckpoints(MethodDefault)}, {"exactly-once", withCheckpoints(MethodExactlyOnce)}}},
+		for _, r := range []race{
+			{"hot/records", 1, false, recordRows, collectedRows},
+			{"hot/batches", 1, false, encodedRows, collectedRows},
+			{"apart/records", 1, true, recordRows, collectedRows},
+			{"apart/batches", 1, true, encodedRows, collectedRows},
+			{"rotation/single", 100, false, recordRows, singleRows},
+			{"rotation/fetched", 100, false, recordRows, fetchedRows},
+			{"rotation/collected", 100, false, recordRows, collectedRows},
+			{"checkpoints", 1, false, withCheckpoints(MethodExactlyOnce), withCheckpoints(MethodDefault)},
 		} {
-			var first float64
-			for i, way := range group.ways {
-				b.Run(l.name+"/"+group.name+"/"+way.name, func(b *testing.B) {
-					rate := newWriterBench(b, l, group.tables).run(way.write)
-					if i == 0 {
-						first = rate
-					}
-					b.ReportMetric(rate/first, group.unit)
-				})
-			}
+			b.Run(l.name+"/"+r.name, func(b *testing.B) { newWriterBench(b, l, r.tables, r.apart).run(r.ours, r.base) })
 		}
 	}
 	l := newLoad(b, "100B", 2, 38)
-	b.Run("barrier/default", func(b *testing.B) { newWriterBench(b, l, 1000).barriers(MethodDefault) })
-	b.Run("barrier/exactly-once", func(b *testing.B) { newWriterBench(b, l, 1000).barriers(MethodExactlyOnce) })
+	b.Run("barrier/default", func(b *testing.B) { newWriterBench(b, l, 1000, false).barriers(MethodDefault) })
+	b.Run("barrier/exactly-once", func(b *testing.B) { newWriterBench(b, l, 1000, false).barriers(MethodExactlyOnce) })
 }
 
-type writerWay struct {
-	name  string
-	write func(*writerBench)
+// race is two ways to write to so many tables.
+type race struct {
+	name       string
+	tables     int
+	apart      bool
+	ours, base way
 }
+
+// way opens a writer and returns what writes about bytes, waits until they are taken, and says how many rows that was.
+type way func(w *writerBench) (turn func(bytes int) int)
+
+// turnBytes is what each writes in a turn, long enough for what a turn leaves to be collected to be small.
+const turnBytes = 100 << 20
 
 // writerBench is a service with tables.
 type writerBench struct {
 	*testing.B
 	*load
-	bq     *localbq.Instance
-	tables []table.Destination
+	*benchService
+	records []stream.Record[routed] // reused
 }
 
-func newWriterBench(b *testing.B, l *load, tables int) *writerBench {
+func newWriterBench(b *testing.B, l *load, tables int, apart bool) *writerBench {
 	b.Helper()
-	bq, err := localbq.Start(b.Context(), localbq.Config{Project: "p", Modes: map[string]localbq.Mode{"*": localbq.ModeNull},
-		Audit: localbq.AuditOptions{CountsOnly: true}})
-	if err != nil {
-		b.Fatal(err)
+	records := make([]stream.Record[routed], 512)
+	for i := range records {
+		records[i].At.Split = "f"
 	}
-	b.Cleanup(func() { bq.Close() })
-	schema, err := l.json.Schema(tableT)
-	if err == nil {
-		err = bq.CreateDataset("d")
-	}
-	w := &writerBench{B: b, load: l, bq: bq}
-	for i := range tables {
-		dst := table.Destination{Project: "p", Dataset: "d", Table: fmt.Sprintf("t%d", i)}
-		w.tables = append(w.tables, dst)
-		if err == nil {
-			err = bq.CreateTable("d."+dst.Table, tableadmin.ToREST(schema))
-		}
-	}
-	if err != nil {
-		b.Fatal(err)
-	}
-	return w
+	return &writerBench{b, l, startBenchService(b, l.table, tables, apart), records}
 }
 
-// run measures a way to write and returns its rows per second.
-func (w *writerBench) run(write func(*writerBench)) float64 {
-	var before, after runtime.MemStats
-	w.ReportAllocs()
-	runtime.ReadMemStats(&before)
-	start, processor := time.Now(), processorTime()
-	write(w)
-	seconds, rows := time.Since(start).Seconds(), float64(w.N)*rowsPerOp
-	runtime.ReadMemStats(&after)
-	var arrived int64
-	for _, dst := range w.tables {
-		n, err := w.bq.NumRows("d." + dst.Table)
-		if err != nil {
-			w.Fatal(err)
+// run lets two ways take turns.
+func (w *writerBench) run(ours, base way) {
+	laps := [2]*laps{{turn: ours(w)}, {turn: base(w)}}
+	want, _ := w.arrived()
+	for _, l := range laps {
+		want += int64(l.turn(turnBytes / 10)) // opens everything
+	}
+	_, before := w.arrived()
+	var ratios []float64
+	for w.Loop() {
+		var rates [2]float64
+		for i, l := range laps {
+			rates[i] = l.next()
 		}
-		arrived += n
+		ratios = append(ratios, rates[0]/rates[1])
 	}
-	if arrived != int64(rows) {
-		w.Fatalf("%d rows arrived of %.0f", arrived, rows)
+	arrived, after := w.arrived()
+	for _, l := range laps {
+		want += int64(l.rows)
 	}
-	w.ReportMetric(rows/seconds, "rows/s")
-	w.ReportMetric(rows*float64(w.bytes)/seconds/1e6, "MB/s")
-	w.ReportMetric(float64(after.TotalAlloc-before.TotalAlloc)/(rows*float64(w.bytes)), "B/B")
-	w.ReportMetric((processorTime()-processor).Seconds()*1e9/rows, "cpu_ns/row")
-	return rows / seconds
+	if arrived != want {
+		w.Fatalf("%d rows arrived of %d", arrived, want)
+	}
+	slices.Sort(ratios)
+	w.ReportMetric(ratios[len(ratios)/2], "x")
+	laps[0].report(w, "")
+	w.ReportMetric(laps[0].allocated/(laps[0].rows*float64(w.bytes)), "B/B")
+	laps[1].report(w, "base_")
+	if after > 0 {
+		w.ReportMetric(float64(after-before)/(laps[0].rows+laps[1].rows), "service_cpu_ns/row")
+	}
 }
 
-// processorTime is what the process has used, 0 where the system does not say: on a machine with other work it compares
-// better than time.
-func processorTime() time.Duration {
-	text, _ := os.ReadFile("/proc/self/stat")
-	_, rest, _ := strings.Cut(string(text), ") ")
-	fields := strings.Fields(rest)
-	if len(fields) < 13 {
-		return 0
-	}
-	user, _ := strconv.Atoi(fields[11])
-	system, _ := strconv.Atoi(fields[12])
-	return time.Duration(user+system) * 10 * time.Millisecond
+// laps are the turns of one way.
+type laps struct {
+	turn            func(bytes int) int
+	rows, allocated float64
+	seconds, cpu    time.Duration
+}
+
+func (l *laps) next() (rate float64) {
+	start, cpu, allocated := time.Now(), processorTime(), allocatedBytes()
+	rows := float64(l.turn(turnBytes))
+	took := time.Since(start)
+	l.rows, l.seconds, l.cpu = l.rows+rows, l.seconds+took, l.cpu+processorTime()-cpu
+	l.allocated += allocatedBytes() - allocated
+	return rows / took.Seconds()
+}
+
+func (l *laps) report(w *writerBench, prefix string) {
+	w.ReportMetric(l.rows/l.seconds.Seconds(), prefix+"rows/s")
+	w.ReportMetric(float64(l.cpu)/l.rows, prefix+"cpu_ns/row")
+}
+
+func allocatedBytes() float64 {
+	sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
+	metrics.Read(sample)
+	return float64(sample[0].Value.Uint64())
 }
 
 // managed opens a stream of the official writer for each table.
@@ -154,7 +152,7 @@ func (w *writerBench) managed() []*managedwriter.ManagedStream {
 	if len(w.tables) > 1 {
 		options = append(options, managedwriter.WithMultiplexing())
 	}
-	client, err := managedwriter.NewClient(context.Background(), "p", append(options, w.bq.GRPCClientOptions()...)...)
+	client, err := managedwriter.NewClient(context.Background(), "p", append(options, w.clientOptions()...)...)
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -173,42 +171,46 @@ func (w *writerBench) managed() []*managedwriter.ManagedStream {
 }
 
 // collectedRows collects rows to requests of 512 KiB for the official writer.
-func collectedRows(w *writerBench) { w.viaManaged(512<<10, rowsPerOp) }
+func collectedRows(w *writerBench) func(int) int { return w.viaManaged(math.MaxInt, turnBytes) }
 
-// singleRows appends each row by itself.
-func singleRows(w *writerBench) { w.viaManaged(512<<10, len(w.tables)) }
+// singleRows appends each row by itself, and fewer of them: it takes long.
+func singleRows(w *writerBench) func(int) int { return w.viaManaged(len(w.tables), turnBytes/50) }
 
 // fetchedRows appends what a fetch of 1,000 rows has for each table.
-func fetchedRows(w *writerBench) { w.viaManaged(512<<10, 1000) }
+func fetchedRows(w *writerBench) func(int) int { return w.viaManaged(1000, turnBytes/10) }
 
-func (w *writerBench) viaManaged(most, fetch int) {
+func (w *writerBench) viaManaged(fetch, most int) func(int) int {
 	ctx := context.Background()
 	streams := w.managed()
 	batches, sizes := make([][][]byte, len(streams)), make([]int, len(streams))
 	var results []*managedwriter.AppendResult
-	send := func(i int) {
-		r, err := streams[i].AppendRows(ctx, batches[i])
+	send := func(to int) {
+		if len(batches[to]) == 0 {
+			return
+		}
+		r, err := streams[to].AppendRows(ctx, batches[to])
 		if err != nil {
 			w.Fatal(err)
 		}
 		results = append(results, r)
-		batches[i], sizes[i] = make([][]byte, 0, len(batches[i])), 0
+		batches[to], sizes[to] = make([][]byte, 0, len(batches[to])), 0
 	}
-	for w.Loop() {
-		for i := range rowsPerOp {
+	return func(bytes int) int {
+		n := min(bytes, most) / w.bytes
+		for i := range n {
 			to, encoded := i%len(streams), w.rows[i%len(w.rows)]
-			if sizes[to]+len(encoded) > most {
+			if sizes[to]+len(encoded) > 512<<10 {
 				send(to)
 			}
 			batches[to], sizes[to] = append(batches[to], encoded), sizes[to]+len(encoded)
-			if (i+1)%fetch != 0 {
-				continue
-			}
-			for to := range streams {
-				if len(batches[to]) > 0 {
+			if (i+1)%fetch == 0 {
+				for to := range streams {
 					send(to)
 				}
 			}
+		}
+		for to := range streams {
+			send(to)
 		}
 		for _, r := range results {
 			if _, err := r.GetResult(ctx); err != nil {
@@ -216,6 +218,7 @@ func (w *writerBench) viaManaged(most, fetch int) {
 			}
 		}
 		results = results[:0]
+		return n
 	}
 }
 
@@ -241,7 +244,7 @@ func (w *writerBench) sink(m Method) *Sink[routed] {
 		})
 	}
 	sink, err := NewSink(to, row.Serializer[routed](routedRows{w.json}), SinkOptions{Method: m,
-		Connection: Connection{GRPCEndpoint: w.bq.GRPC(), RESTEndpoint: w.bq.REST()}})
+		Connection: w.connection})
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -255,12 +258,17 @@ func (w *writerBench) writer(s *Sink[routed]) stream.Writer[routed] {
 	return writer
 }
 
-// put writes n rows to the tables by turns.
+// put writes n rows to the tables by turns, in runs as an engine does.
 func (w *writerBench) put(writer stream.Writer[routed], n int) {
-	r := &stream.Record[routed]{At: stream.Position{Split: "f"}}
-	for i := range n {
-		r.Value, r.At.Row = routed{i % len(w.tables), w.rows[i%len(w.rows)]}, int64(i)
-		if err := writer.Write(w.Context(), r); err != nil {
+	ctx, run := context.Background(), w.records
+	many := writer.(stream.RecordsWriter[routed])
+	for i := 0; i < n; {
+		run = run[:min(cap(run), n-i)]
+		for j := range run {
+			run[j].Value, run[j].At.Row = routed{i % len(w.tables), w.rows[i%len(w.rows)]}, int64(i)
+			i++
+		}
+		if _, err := many.WriteRecords(ctx, run); err != nil {
 			w.Fatal(err)
 		}
 	}
@@ -272,15 +280,17 @@ func (w *writerBench) flush(writer stream.Writer[routed]) {
 	}
 }
 
-func recordRows(w *writerBench) {
+func recordRows(w *writerBench) func(int) int {
 	writer := w.writer(w.sink(MethodDefault))
-	for w.Loop() {
-		w.put(writer, rowsPerOp)
+	return func(bytes int) int {
+		n := bytes / w.bytes
+		w.put(writer, n)
 		w.flush(writer)
+		return n
 	}
 }
 
-func encodedRows(w *writerBench) {
+func encodedRows(w *writerBench) func(int) int {
 	sink := w.sink(MethodDefault)
 	encoder, err := sink.NewEncoder(w.Context(), stream.WriterContext{Job: "j", Lanes: 1, Meter: stream.NoMeter, Log: quiet})
 	if err != nil {
@@ -298,57 +308,45 @@ func encodedRows(w *writerBench) {
 		}
 	}
 	writer := w.writer(sink)
-	for w.Loop() {
-		for range rowsPerOp / rows {
+	return func(bytes int) int {
+		batches := bytes / w.load.bytes / rows
+		for range batches {
 			if err := writer.(stream.EncodedWriter).WriteEncoded(w.Context(), full); err != nil {
 				w.Fatal(err)
 			}
 		}
-		w.put(writer, rowsPerOp%rows)
 		w.flush(writer)
+		return batches * rows
 	}
 }
 
-// withCheckpoints flushes once a second, and commits while it goes on, as an engine does.
-func withCheckpoints(m Method) func(*writerBench) {
-	return func(w *writerBench) {
+// withCheckpoints writes for a second and takes a checkpoint.
+func withCheckpoints(m Method) way {
+	return func(w *writerBench) func(int) int {
 		sink := w.sink(m)
 		writer := w.writer(sink)
-		commits := make(chan []stream.Committable, 1)
-		done := make(chan struct{})
-		go func() { // ends with the channel, joined below
-			defer close(done)
-			committer, err := sink.NewCommitter(w.Context(), stream.CommitterContext{Log: quiet})
-			if err != nil {
-				w.Error(err)
-				return
+		committer, err := sink.NewCommitter(w.Context(), stream.CommitterContext{Log: quiet})
+		if err != nil {
+			w.Fatal(err)
+		}
+		w.Cleanup(func() { committer.Close() })
+		id := int64(0)
+		return func(int) (n int) {
+			for start := time.Now(); time.Since(start) < time.Second; n += rowsPerFetch {
+				w.put(writer, rowsPerFetch)
 			}
-			defer committer.Close()
-			for cs := range commits {
-				if err := committer.Commit(w.Context(), cs); err != nil {
-					w.Error(err)
-				}
-			}
-		}()
-		last, id := time.Now(), int64(0)
-		checkpoint := func() {
 			w.flush(writer)
-			if m == MethodExactlyOnce {
-				commits <- w.promise(writer, id)
+			id++
+			if err := committer.Commit(w.Context(), w.promise(writer, id)); err != nil {
+				w.Fatal(err)
 			}
-			last, id = time.Now(), id+1
+			return n
 		}
-		for w.Loop() {
-			w.put(writer, rowsPerOp)
-			if time.Since(last) >= time.Second {
-				checkpoint()
-			}
-		}
-		checkpoint()
-		close(commits)
-		<-done
 	}
 }
+
+// rowsPerFetch is how often the time is looked at.
+const rowsPerFetch = 10_000
 
 func (w *writerBench) promise(writer stream.Writer[routed], checkpoint int64) []stream.Committable {
 	cs, err := writer.Prepare(w.Context(), checkpoint)

@@ -110,7 +110,7 @@ type AuditOptions struct {
 	// MaxBytes is about the memory that records may take; 0 is 256 MiB. Beyond it the oldest records are forgotten, or read
 	// back from the folder if there is one.
 	MaxBytes int64
-	// CountsOnly keeps no digests of rows, for runs in which throughput is measured.
+	// CountsOnly keeps no digests of rows and of the requests that carry them, for runs in which throughput is measured.
 	CountsOnly bool
 }
 

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/experimental"
 	"google.golang.org/grpc/health"
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
@@ -28,8 +29,9 @@ const (
 	maxSendBytes    = 129 << 20
 	// readBytes is what is taken from a connection at a time.
 	readBytes = 256 << 10
-	// windowBytes lets a client have several large requests on the way.
-	windowBytes = 16 << 20
+	// windowBytes is what a client may have on the way unread. With more, an append was in memory rather than in the processor's
+	// caches by the time its turn came: of rows of 1 kB, 16 MiB let through two thirds of what this does (measured 2026-11-30).
+	windowBytes = 1 << 20
 )
 
 // noQueries says why a service without an engine does not query.
@@ -89,6 +91,7 @@ func (i *Instance) newGRPC() *grpc.Server {
 	s := grpc.NewServer(
 		grpc.Creds(secure),
 		grpc.ForceServerCodecV2(writeapi.Codec()),
+		experimental.BufferPool(writeapi.Memory()),
 		grpc.WaitForHandlers(true),
 		// Clients keep idle connections alive more often than gRPC's default of five minutes puts up with.
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),

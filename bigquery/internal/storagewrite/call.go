@@ -29,6 +29,8 @@ type call struct {
 	answer *storagepb.AppendRowsResponse
 	err    error
 
+	since time.Time // when the lane handed it over
+
 	// The rest belongs to the connection, guarded by its mutex.
 	seq    int64 // order of acceptance
 	sentAt time.Time

@@ -20,6 +20,14 @@ import (
 // single appends: it would turn slow progress into duplicates.
 const watchdog = 5 * time.Minute
 
+// maxUnsent is how many bytes of appends wait to be sent before a lane waits for them: one request of the usual size, while
+// another is being sent and the lane fills a third. A lane that runs further ahead gains nothing, and loses the processor's caches:
+// its rows are out of them by the time they are sent (measured 2026-11-30, docs/reference/benchmarks.md).
+const maxUnsent = 512 << 10
+
+// slow is how long an append waits to be sent before another connection would be of use: this one takes less than 10 MB/s then.
+const slow = 100 * time.Millisecond
+
 // errReset ends a stream whose unanswered appends have to be sent again in order.
 var errReset = errors.New("stream is opened again to keep appends in order")
 
@@ -56,7 +64,7 @@ type conn struct {
 func newConn(ctx context.Context, open openFunc, o connOptions) *conn {
 	c := &conn{
 		open: open, traceID: o.traceID, log: o.log,
-		window: window{maxRequests: o.maxInflightRequests, maxBytes: o.maxInflightBytes},
+		window: window{maxRequests: o.maxInflightRequests, maxBytes: o.maxInflightBytes, maxUnsent: maxUnsent},
 		ended:  make(chan struct{}),
 		wake:   make(chan struct{}, 1),
 		pipe:   pipeline{resend: o.resend, maxRetryDuration: o.maxRetryDuration, rand: o.rand},
@@ -68,6 +76,7 @@ func newConn(ctx context.Context, open openFunc, o connOptions) *conn {
 // append takes a call, or waits until the window has room for it, or ctx ends. What becomes of a call that was taken
 // is told through its future, also when the connection is dead.
 func (c *conn) append(ctx context.Context, call *call) error {
+	call.since = time.Now()
 	if err := c.window.acquire(ctx, call.size); err != nil {
 		return err
 	}
@@ -95,6 +104,9 @@ func (c *conn) poke() {
 
 // finish gives the call's permit back and makes its result known.
 func (c *conn) finish(call *call, answer *storagepb.AppendRowsResponse, err error) {
+	if call.sends == 0 {
+		c.window.sent(call.size)
+	}
 	c.window.release(call.size)
 	call.finish(answer, err)
 }
@@ -213,6 +225,9 @@ func (c *conn) next() (*frame, time.Duration) {
 	if c.timer == nil {
 		c.rearm(now)
 	}
+	if call.sends == 1 {
+		c.window.sent(call.size)
+	}
 	f := c.was.frame(call)
 	f.rows.hold()
 	return f, 0
@@ -315,8 +330,8 @@ func (c *conn) alive() bool {
 	return c.dead == nil
 }
 
-// busy reports whether another connection would be of use: more than a fifth of the window is out, or the service has
-// owed an answer for more than 3 s.
+// busy reports whether another connection would be of use: more than a fifth of the window is out, or an append waits to be
+// sent because the ones before it take long, or the service has owed an answer for more than 3 s.
 func (c *conn) busy() bool {
 	requests, bytes := c.window.load()
 	if 5*requests > c.window.maxRequests || 5*bytes > c.window.maxBytes {
@@ -324,8 +339,9 @@ func (c *conn) busy() bool {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	now := time.Now()
 	sentAt, any := c.pipe.oldest()
-	return any && time.Since(sentAt) > 3*time.Second
+	return any && now.Sub(sentAt) > 3*time.Second || c.pipe.waits(now) > slow
 }
 
 // elision remembers what the service knows from the requests before on a stream. A schema counts as known only once a

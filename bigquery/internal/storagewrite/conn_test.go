@@ -180,8 +180,8 @@ func connected(t *testing.T, far *farEnd, change func(*connOptions), test func(*
 			cancel()
 			<-r.conn.ended
 			requests, bytes := r.conn.window.load()
-			if requests != 0 || bytes != 0 || r.load.Load() != 0 {
-				t.Errorf("permits were lost: %d requests, %d bytes, load %d", requests, bytes, r.load.Load())
+			if unsent := r.conn.window.unsent; requests != 0 || bytes != 0 || unsent != 0 || r.load.Load() != 0 {
+				t.Errorf("permits were lost: %d requests, %d bytes, %d of them unsent, load %d", requests, bytes, unsent, r.load.Load())
 			}
 		}()
 		test(r)
@@ -653,6 +653,34 @@ func TestPool(t *testing.T) {
 			if !h.conn.busy() {
 				t.Error("not busy after more than 3 s")
 			}
+		})
+	})
+	t.Run("an append that waits 100 ms to be sent makes busy", func(t *testing.T) {
+		pooled(t, 1, 2, &farEnd{}, func(r *rig, p *pool) {
+			taking := make(chan struct{})
+			r.far.reply = func(int) (answers, error) { <-taking; return answers{okAnswer}, nil }
+			h := newHandle(p, "t")
+			first := h.conn
+			calls := []*call{r.call("x"), r.call("x"), r.call("x")}
+			add := func(i int) {
+				t.Helper()
+				if err := h.append(t.Context(), calls[i]); err != nil {
+					t.Fatal(err)
+				}
+				synctest.Wait()
+			}
+			add(0)
+			add(1)
+			time.Sleep(slow)
+			if h.conn.busy() {
+				t.Error("busy after 100 ms")
+			}
+			time.Sleep(time.Nanosecond)
+			if add(2); h.conn == first {
+				t.Error("stayed with a connection that does not take what it has")
+			}
+			close(taking)
+			r.ok(calls...)
 		})
 	})
 	t.Run("a dead connection stays its handle's and nobody else's", func(t *testing.T) {

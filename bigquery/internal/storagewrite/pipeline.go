@@ -163,6 +163,14 @@ func (p *pipeline) oldest() (time.Time, bool) {
 	return p.sent[0].sentAt, true
 }
 
+// waits is how long the next call has been waiting for the ones before it to be sent.
+func (p *pipeline) waits(now time.Time) time.Duration {
+	if len(p.queue) == 0 || p.queue[0].sends > 0 {
+		return 0
+	}
+	return now.Sub(p.queue[0].since)
+}
+
 // drain empties the pipeline.
 func (p *pipeline) drain() []*call {
 	all := p.unanswered()

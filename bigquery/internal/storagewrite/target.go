@@ -13,6 +13,7 @@ type Target struct {
 
 	handle   appender // nil until the first row, and while a repair opens the next
 	schema   *schema  // nil until the first row
+	steady   bool     // the schema never changes
 	overhead int      // the most that a request takes besides its rows
 	longer   int      // how much longer its stream's name may be than the default stream's
 
@@ -44,7 +45,7 @@ func (t *Target) idle(now time.Time, limit time.Duration) bool {
 
 // setSchema changes what the rows to come are.
 func (t *Target) setSchema(s *schema) {
-	t.schema = s
+	t.schema, t.steady = s, s.fingerprint == 0 && !s.foreign
 	t.overhead = header{stream: streamName(t.Dst), schema: s, traceID: traceID()}.maxBytes() + t.longer
 }
 

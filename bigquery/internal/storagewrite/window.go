@@ -6,14 +6,16 @@ import (
 	"sync"
 )
 
-// window bounds the unanswered appends of a connection, by number and by bytes. Callers that find it full wait in
-// order. Safe for concurrent use.
+// window bounds the unanswered appends of a connection, by number and by bytes, and those of them that were not sent yet by
+// bytes. Callers that find it full wait in order. Safe for concurrent use.
 type window struct {
 	maxRequests, maxBytes int
+	maxUnsent             int // 0 is no bound
 
 	mu       sync.Mutex // guards what follows
 	requests int
 	bytes    int
+	unsent   int       // bytes
 	waiters  list.List // of *waiter
 }
 
@@ -24,12 +26,14 @@ type waiter struct {
 
 // fits: something larger than the whole window passes when it is alone.
 func (w *window) fits(n int) bool {
-	return w.requests == 0 || w.requests < w.maxRequests && w.bytes+n <= w.maxBytes
+	return w.requests == 0 || w.requests < w.maxRequests && w.bytes+n <= w.maxBytes &&
+		(w.unsent == 0 || w.maxUnsent == 0 || w.unsent+n <= w.maxUnsent)
 }
 
 func (w *window) take(n int) {
 	w.requests++
 	w.bytes += n
+	w.unsent += n
 }
 
 // acquire waits for a permit over n bytes, or for the end of ctx, and then holds none.
@@ -53,12 +57,21 @@ func (w *window) acquire(ctx context.Context, n int) error {
 	defer w.mu.Unlock()
 	select {
 	case <-me.ready: // given at the same moment: pass it on
+		w.unsent -= n
 		w.give(n)
 	default:
 		w.waiters.Remove(at)
 		w.admit()
 	}
 	return context.Cause(ctx)
+}
+
+// sent says that n bytes of a permit are no longer unsent. It comes once for each permit, before release.
+func (w *window) sent(n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.unsent -= n
+	w.admit()
 }
 
 // release gives a permit over n bytes back.

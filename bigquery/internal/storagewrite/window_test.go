@@ -39,6 +39,39 @@ func TestWindow(t *testing.T) {
 			}
 		})
 	})
+	t.Run("bounds what is not sent", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			w := &window{maxRequests: 10, maxBytes: 1000, maxUnsent: 100}
+			var passed atomic.Int32
+			for _, n := range []int{200, 60, 60, 40} { // the first is a giant
+				go func() {
+					if w.acquire(t.Context(), n) == nil {
+						passed.Add(1)
+					}
+				}()
+				synctest.Wait()
+			}
+			for _, step := range []struct{ sent, want int }{{0, 1}, {200, 2}, {60, 4}} {
+				if step.sent > 0 {
+					w.sent(step.sent)
+				}
+				synctest.Wait()
+				if n := int(passed.Load()); n != step.want {
+					t.Errorf("%d passed after %d bytes were sent, want %d", n, step.sent, step.want)
+				}
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			if err := w.acquire(ctx, 1); err == nil {
+				t.Error("passed a full window")
+			}
+			w.sent(60)
+			w.sent(40)
+			if w.unsent != 0 {
+				t.Errorf("%d bytes are unsent", w.unsent)
+			}
+		})
+	})
 	t.Run("lets a giant pass alone", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w := &window{maxRequests: 10, maxBytes: 100}

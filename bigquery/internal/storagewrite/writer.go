@@ -10,6 +10,8 @@ import (
 
 	"github.com/millrace-dev/millrace/bigquery/internal/outcome"
 	"github.com/millrace-dev/millrace/bigquery/internal/tableadmin"
+	"google.golang.org/protobuf/encoding/protowire"
+
 	"github.com/millrace-dev/millrace/bigquery/row"
 	"github.com/millrace-dev/millrace/bigquery/table"
 	"github.com/millrace-dev/millrace/internal/gcp"
@@ -120,12 +122,15 @@ func (w *Writer) Enter(ctx context.Context) error {
 // acked accounts for a batch that the service has taken.
 func (w *Writer) acked(e entry) {
 	w.Written(&e.target.Place, e.batch.count, e.batch.bytes)
-	if len(w.spare) < 16 {
+	if len(w.spare) < mostSpare {
 		e.batch.from.reset()
 		*e.batch = batch{from: e.batch.from}
 		w.spare = append(w.spare, e.batch)
 	}
 }
+
+// mostSpare is how many batches are kept for what they hold to note positions in, 8 bytes for a row.
+const mostSpare = 128
 
 // Target returns what the writer knows of a destination, good until the next Flush. It makes no calls; a destination
 // costs nothing remote before its first row. A name that cannot be a table's is an error.
@@ -161,8 +166,37 @@ func (w *Writer) newBatch(t *Target) *batch {
 	if n := len(w.spare); n > 0 {
 		b, w.spare = w.spare[n-1], w.spare[:n-1]
 	}
-	b.rows = w.buffers.get(max(t.usualBytes, 4<<10))
+	b.rows = w.buffers.get(t.usualBytes + t.usualBytes/8)
 	return b
+}
+
+// Fill adds the row that was appended to what Begin returned if there is nothing more to it: nothing has failed, and the row has
+// room in a batch that has rows. Otherwise it does nothing, and false leaves the row to Commit.
+func (w *Writer) Fill(t *Target, buf []byte, at *stream.Position) bool {
+	b, body := t.pending, t.start+1+t.guess
+	n := len(buf) - body
+	switch {
+	case !t.steady || b.count == 0 || w.cfg.KeepOriginals || w.attention.Load():
+		return false
+	case n>>(7*(t.guess-1)) == 0 || n>>(7*t.guess) != 0: // the length is not as long as was guessed, or there is no row
+		return false
+	case buf[t.start] != rowTag || b.bytes+n > w.cfg.Options.MaxAppendBytes || t.overhead+len(buf) > maxRequestBytes:
+		return false
+	case w.pending+1+t.guess+n > w.cfg.Options.MaxBufferedBytes/2:
+		return false
+	}
+	if t.guess == 1 {
+		buf[t.start+1] = byte(n)
+	} else {
+		protowire.AppendVarint(buf[:t.start+1], uint64(n))
+	}
+	b.rows.data = buf
+	b.count++
+	b.bytes += n
+	b.from.add(at)
+	w.pending += 1 + t.guess + n
+	t.touched = true
+	return true
 }
 
 // Commit adds the row that was appended to what Begin returned. original is what the record was read as, nil when it

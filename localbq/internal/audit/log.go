@@ -25,7 +25,7 @@ type Options struct {
 	Path string
 	// MaxBytes bounds the memory of complete records, about; 0 is 256 MiB.
 	MaxBytes int64
-	// CountsOnly drops row digests.
+	// CountsOnly drops digests of rows, and of the requests that carry them.
 	CountsOnly bool
 }
 
@@ -138,7 +138,7 @@ func (l *Log) Begin(r Record) *Event {
 	return e
 }
 
-// Digests reports whether records are to carry digests of rows.
+// Digests reports whether records are to carry digests of rows and of the requests that carry them.
 func (l *Log) Digests() bool { return !l.options.CountsOnly }
 
 // Event is a record that is being written.

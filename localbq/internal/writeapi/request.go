@@ -31,7 +31,7 @@ type request struct {
 
 // read takes the place of unmarshalling.
 func (r *request) read(data mem.BufferSlice) error {
-	buffer := data.MaterializeToBuffer(mem.DefaultBufferPool())
+	buffer := data.MaterializeToBuffer(memory)
 	*r = request{buffer: buffer, size: int64(buffer.Len()), rows: r.rows[:0]}
 	err := r.parse(buffer.ReadOnlyData())
 	if err != nil {

@@ -62,9 +62,16 @@ func (c *connection) describe(r *request) fault.Call {
 func (c *connection) begin(r *request, about fault.Call) *audit.Event {
 	return c.server.Watch.Audit.Begin(audit.Record{
 		RPC: about.Method, Conn: c.remote, Principal: c.principal, TraceID: about.TraceID,
-		Request: audit.Digest(xxhash.Sum64(r.buffer.ReadOnlyData())), Table: about.Table, Stream: about.Stream,
+		Request: c.requestDigest(r), Table: about.Table, Stream: about.Stream,
 		Offset: r.offset, Rows: about.Rows,
 	})
+}
+
+func (c *connection) requestDigest(r *request) audit.Digest {
+	if !c.server.Watch.Audit.Digests() {
+		return 0
+	}
+	return audit.Digest(xxhash.Sum64(r.buffer.ReadOnlyData()))
 }
 
 func (c *connection) at(phase fault.Phase, about fault.Call) fault.Verdict {
