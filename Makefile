@@ -2,11 +2,12 @@
 GO     ?= go
 BIN    := bin/millrace
 TOOL   := $(GO) tool -modfile=tools/go.mod
-# The crash suite: kills at random instants, points of calls to kill at (0 is all of them), storms of faults; a number for each job
-# of it. `make crash` goes through everything, which takes hours; `make crashsample` is what CI runs.
+# The crash suite: kills at random instants, points of calls to kill at (0 is all of them), storms of faults, rows of the
+# table whose reads are killed; a number for each job of it. `make crash` goes through everything, which takes hours; `make crashsample` is what CI runs.
 INSTANTS ?= 500
 POINTS   ?= 0
 STORMS   ?= 5000
+READROWS ?= 2000000
 # How long a soak takes: `make soak SOAK=1h`.
 SOAK     ?= 20s
 # How long each fuzz test runs: `make fuzz FUZZTIME=10m`.
@@ -35,11 +36,11 @@ race: ## the test suite under the race detector
 
 crash: ## jobs killed at every step of every call and at random instants, and started again; jobs in storms of faults
 	$(GO) test -count=1 -timeout 0 -v -run '^TestKilled' ./internal/e2e -points $(POINTS) -instants $(INSTANTS)
-	$(GO) test -count=1 -timeout 0 -run '^TestKilled' ./cmd/millrace -points $(POINTS) -kills $(INSTANTS)
+	$(GO) test -count=1 -timeout 0 -run '^TestKilled' ./cmd/millrace -points $(POINTS) -kills $(INSTANTS) -readrows $(READROWS)
 	$(GO) test -count=1 -timeout 0 -run '^TestStorms$$' ./bigquery -storms $(STORMS)
 
 crashsample: ## a sample of the crash suite
-	$(MAKE) crash INSTANTS=8 POINTS=8 STORMS=300
+	$(MAKE) crash INSTANTS=8 POINTS=8 STORMS=300 READROWS=40000
 
 soak: ## jobs of both methods while tables come and go and calls fail, for SOAK
 	$(GO) test -count=1 -v -timeout 0 -run '^TestSoak$$' ./bigquery -soak $(SOAK)
