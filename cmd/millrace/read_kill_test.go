@@ -47,7 +47,7 @@ func (k *killedReads) test(t *testing.T) killtest.Test {
 		},
 		Check:   k.check,
 		Methods: []string{"CreateReadSession", "ReadRows"},
-		Sample: *points, SampleSeed: pointsSeed(t),
+		Sample:  *points, SampleSeed: pointsSeed(t),
 	}
 }
 
