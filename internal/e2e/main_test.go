@@ -23,7 +23,7 @@ const (
 )
 
 func TestMain(m *testing.M) {
-	play, ok := map[string]func(context.Context) error{"job": runJob, "service": runService}[os.Getenv(roleKey)]
+	play, ok := map[string]func(context.Context) error{"job": runJob, "service": runService, "source": runSource}[os.Getenv(roleKey)]
 	if !ok {
 		os.Exit(m.Run())
 	}

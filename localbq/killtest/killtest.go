@@ -25,6 +25,9 @@ type Test struct {
 
 	// Methods are the calls to kill at, as the audit log names them: AppendRows, tables.insert. Nil is all.
 	Methods []string
+	// Answers are how many answers all calls of a method have together, where each of them has several, as ReadRows does: with those,
+	// rather than with calls, the phases in which something is done go on.
+	Answers map[string]int
 	// Sample is how many points are tried, drawn with SampleSeed from all; 0 tries every one.
 	Sample     int
 	SampleSeed uint64
@@ -73,7 +76,7 @@ func (s *script) twins(t *testing.T, w *within, d death) {
 
 func (k Test) script() *script {
 	return &script{
-		methods: k.Methods, sample: k.Sample, seed: k.SampleSeed, deaths: max(1, k.Deaths),
+		methods: k.Methods, answers: k.Answers, sample: k.Sample, seed: k.SampleSeed, deaths: max(1, k.Deaths),
 		set: func(t testing.TB) stage { return k.stage(t) },
 	}
 }

@@ -3,6 +3,7 @@ package killtest
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -59,8 +60,8 @@ func (d death) rules() []localbq.Fault {
 	}}
 }
 
-// pointsIn makes points of the calls that the audit log knows.
-func pointsIn(t testing.TB, bq *localbq.Instance, methods []string) (out []Point) {
+// pointsIn makes points of the calls that the audit log knows, or of their answers, of methods that have several.
+func pointsIn(t testing.TB, bq *localbq.Instance, methods []string, answers map[string]int) (out []Point) {
 	t.Helper()
 	calls := map[string]int{}
 	for r, err := range bq.Audit().Records() {
@@ -72,7 +73,16 @@ func pointsIn(t testing.TB, bq *localbq.Instance, methods []string) (out []Point
 		}
 		calls[r.RPC]++
 		for _, phase := range phases {
-			out = append(out, Point{r.RPC, calls[r.RPC], string(phase), len(out) / len(phases)})
+			if several := answers[r.RPC] > 0; !several || phase == localbq.PhaseReceive {
+				out = append(out, Point{r.RPC, calls[r.RPC], string(phase), len(out) / len(phases)})
+			}
+		}
+	}
+	for _, m := range slices.Sorted(maps.Keys(answers)) {
+		for n := range answers[m] {
+			for _, phase := range []localbq.FaultPhase{localbq.PhaseApplied, localbq.PhaseAnswered} {
+				out = append(out, Point{m, n + 1, string(phase), len(out) / len(phases)})
+			}
 		}
 	}
 	for _, m := range methods {

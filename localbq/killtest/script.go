@@ -31,6 +31,7 @@ type held interface {
 // script is what happens on stages: a play for each point, or as many as it takes for so many instants.
 type script struct {
 	methods []string
+	answers map[string]int
 	sample  int
 	seed    uint64
 	deaths  int // in each play
@@ -93,9 +94,9 @@ func (s *script) rehearse(t *testing.T) []Point {
 	if t.Failed() {
 		t.FailNow()
 	}
-	s.calls = len(pointsIn(t, bq, nil)) / len(phases)
+	s.calls = len(pointsIn(t, bq, s.methods, nil)) / len(phases)
 	s.pause = took / time.Duration(s.calls)
-	return pointsIn(t, bq, s.methods)
+	return pointsIn(t, bq, s.methods, s.answers)
 }
 
 func (s *script) playAll(t *testing.T, plays []play, perform func(*testing.T, play)) {
