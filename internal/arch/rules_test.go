@@ -128,7 +128,7 @@ var rules = []rule{
 	{room: "bigquery/internal/fileload", why: "row bytes to files, and files to tables by load jobs; no record type",
 		ours: []string{"stream", "bigquery/table", "bigquery/row", "bigquery/restriction", "bigquery/internal/outcome", "bigquery/internal/tableadmin", "bigquery/internal/loadplan",
 			"bigquery/internal/staging", "bigquery/internal/objects", "bigquery/internal/restcall", "internal/retry", "internal/gcp"},
-		theirs: google, testOurs: []string{"localbq/...", "bigquery/row/rowtest/...", "bigquery/row/jsonrow", "stream/streamtest/..."}, testTheirs: arrow},
+		theirs: google, testOurs: []string{"localbq/...", "bigquery/internal/staging/parquetfile", "bigquery/row/rowtest/...", "bigquery/row/jsonrow", "stream/streamtest/..."}, testTheirs: arrow},
 	{room: "bigquery", why: "the face: options, errors, the generic part; no engine", ours: []string{"stream", "bigquery/table",
 		"bigquery/row", "bigquery/restriction", "bigquery/internal/outcome", "bigquery/internal/tableadmin", "bigquery/internal/storagewrite", "bigquery/internal/storageread",
 		"internal/retry", "internal/gcp"},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/millrace-dev/millrace/bigquery/internal/loadplan"
@@ -127,7 +128,17 @@ func (w *Writer) Row(ctx context.Context, t *Target, row []byte) error {
 	if t.file.out.n < w.cfg.Options.MaxFileBytes {
 		return nil
 	}
-	return w.finish(ctx, t)
+	return w.roll(ctx, t)
+}
+
+// roll finishes a file that is large enough. The next row opens another one, under the same conversion.
+func (w *Writer) roll(ctx context.Context, t *Target) error {
+	c := t.conversion
+	if err := w.finish(ctx, t); err != nil {
+		return err
+	}
+	w.setAside(t, c)
+	return nil
 }
 
 // ready sees to it that the destination's conversion is of the schema that rows have now. Rows of another one go to another file.
@@ -147,30 +158,26 @@ func (w *Writer) ready(ctx context.Context, t *Target) error {
 	if err != nil {
 		return w.end(err)
 	}
-	if t.conversion == nil {
-		w.setAside(t)
-	}
-	t.conversion = c
+	w.takeBack(t)
+	w.setAside(t, c)
 	return nil
 }
 
-// setAside remembers that a target has a conversion and no file, and has the one forget its conversion that has been so for longest
-// when there are many.
-func (w *Writer) setAside(t *Target) {
+// setAside gives a destination without a file a conversion. When there are many such, the one forgets its conversion that has been
+// one for longest.
+func (w *Writer) setAside(t *Target, c *conversion) {
 	if len(w.spare) == w.shelf.maxOpen {
 		w.spare[0].conversion = nil
-		copy(w.spare, w.spare[1:])
-		w.spare = w.spare[:len(w.spare)-1]
+		w.spare = slices.Delete(w.spare, 0, 1)
 	}
+	t.conversion = c
 	w.spare = append(w.spare, t)
 }
 
+// takeBack takes a destination off those without a file.
 func (w *Writer) takeBack(t *Target) {
-	for i, s := range w.spare {
-		if s == t {
-			w.spare = append(w.spare[:i], w.spare[i+1:]...)
-			return
-		}
+	if i := slices.Index(w.spare, t); i >= 0 {
+		w.spare = slices.Delete(w.spare, i, i+1)
 	}
 }
 
@@ -179,6 +186,7 @@ func (w *Writer) open(ctx context.Context, t *Target, row []byte, now time.Durat
 	if w.scratch, err = t.conversion.check.Append(w.scratch[:0], row); err != nil {
 		return w.notWritten(t, err)
 	}
+	w.takeBack(t)
 	evict, err := w.shelf.admit()
 	if err != nil {
 		return w.end(w.exceeded(err))
@@ -187,7 +195,6 @@ func (w *Writer) open(ctx context.Context, t *Target, row []byte, now time.Durat
 		if err := w.finish(ctx, evict); err != nil {
 			return err
 		}
-		w.release(evict)
 		w.m.capacityEvictions.Add(1)
 	}
 	f, err := openFile(ctx, w.depot, w.names.next(t.Dst, t.conversion.encoding.Extension()), t.conversion.encoding, t.conversion.plan)
@@ -195,7 +202,6 @@ func (w *Writer) open(ctx context.Context, t *Target, row []byte, now time.Durat
 		return w.end(w.staging(t, err))
 	}
 	t.file = f
-	w.takeBack(t)
 	w.shelf.opened(t, now)
 	w.m.show(&w.shelf)
 	return nil
@@ -239,13 +245,11 @@ func (w *Writer) detach(t *Target) {
 
 // finish makes an object of a destination's file.
 func (w *Writer) finish(ctx context.Context, t *Target) error {
-	f, keep := t.file, t.conversion
+	f := t.file
 	if err := f.finish(ctx); err != nil {
 		return w.end(w.staging(t, err))
 	}
 	w.detach(t)
-	t.conversion = keep
-	w.setAside(t)
 	w.stage(t, f)
 	return nil
 }
@@ -265,17 +269,10 @@ func (w *Writer) finishStale(ctx context.Context, now time.Duration) error {
 		if err := w.finish(ctx, t); err != nil {
 			return err
 		}
-		w.release(t)
 		w.m.idleEvictions.Add(1)
 		w.cfg.Log.DebugContext(ctx, "idle file finished", "destination", t.Name)
 	}
 	return nil
-}
-
-// release has a destination without a file forget its conversion.
-func (w *Writer) release(t *Target) {
-	w.takeBack(t)
-	t.conversion = nil
 }
 
 // count counts the rows that were written since the last time.

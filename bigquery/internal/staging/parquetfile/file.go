@@ -72,7 +72,7 @@ func New(w io.Writer, p *staging.Plan, o Options) (*File, error) {
 	leaves := 0
 	f.columns = compile(p.Root, &leaves, 0, 0)
 	f.leaves = make([]leaf, leaves)
-	options := []parquet.WriterOption{parquetschema.Write(p.Schema), parquet.DataPageVersion(1), parquet.CreatedBy("millrace", "", "")}
+	options := []parquet.WriterOption{parquetschema.Write(p.Schema), parquet.DataPageVersion(1), parquet.DataPageStatistics(false), parquet.CreatedBy("millrace", "", "")}
 	if !o.Uncompressed {
 		options = append(options, parquet.Compression(&parquet.Zstd))
 	}

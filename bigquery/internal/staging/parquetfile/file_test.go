@@ -2,8 +2,10 @@ package parquetfile_test
 
 import (
 	"bytes"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -133,6 +135,17 @@ func TestNoBoundsOfDecimals(t *testing.T) {
 		if i == 2 && (len(s.MinValue) > 0 || len(s.MaxValue) > 0 || len(s.Min) > 0 || len(s.Max) > 0) {
 			t.Errorf("the decimal column has the bounds %x %x", s.MinValue, s.MaxValue)
 		}
+	}
+}
+
+// TestLongValuesAreWrittenOnce: bounds of pages and row groups would hold them again, several times.
+func TestLongValuesAreWrittenOnce(t *testing.T) {
+	s := &table.Schema{Fields: []table.Field{{Name: "y", Type: table.Bytes}, {Name: "s", Type: table.String}}}
+	noise := make([]byte, 1<<20)
+	_, _ = rand.NewChaCha8([32]byte{}).Read(noise)
+	data := write(t, s, parquetfile.Options{}, []row.Value{{Bytes: noise}, rowtest.Text(hex.EncodeToString(noise[:1<<19]))})
+	if len(data) > 17<<17 {
+		t.Errorf("%d bytes are written of 2 MiB, half of which can be packed", len(data))
 	}
 }
 
