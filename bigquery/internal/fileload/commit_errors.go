@@ -62,11 +62,8 @@ func (e *LoadError) Permanent() bool {
 			return true
 		}
 	}
-	if _, ok := errors.AsType[configuration](e.err); ok {
-		return true
-	}
-	if _, ok := errors.AsType[planError](e.err); ok {
-		return true
+	if m, ok := errors.AsType[misconfiguration](e.err); ok {
+		return m.Permanent()
 	}
 	if j, ok := errors.AsType[*JobError](e.err); ok {
 		return lastingReasons[j.Reason]
@@ -127,17 +124,6 @@ func (e *JobError) more() (few []JobFault) {
 	}
 	return few
 }
-
-// configuration is an error of what the user has given, which is no answer of the service.
-type configuration struct{ error }
-
-func (c configuration) Unwrap() error { return c.error }
-
-// planError is a commit that was refused before anything was touched. It would be again.
-type planError struct{ error }
-
-func (e planError) Unwrap() error   { return e.error }
-func (e planError) Permanent() bool { return true }
 
 // hint is what to do about an error, "" where it says so itself.
 func hint(err error) string {

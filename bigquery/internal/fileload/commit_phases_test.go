@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/millrace-dev/millrace/bigquery/internal/fileload"
 	"github.com/millrace-dev/millrace/bigquery/internal/loadplan"
@@ -359,7 +360,62 @@ func TestConcurrency(t *testing.T) {
 	})
 }
 
-// TestTwoAtOnce has two processes commit the same at the same time, as they do when one was taken for dead. Both succeed, or one
+// many stages files files for each of so many destinations.
+func (b *bench) many(destinations, files int) (cs []loadplan.Committable) {
+	b.Helper()
+	for i := range destinations {
+		for j := range files {
+			cs = append(cs, b.stage(dst(fmt.Sprint("t", i)), fmt.Sprint(j), int64(j)))
+		}
+	}
+	return cs
+}
+
+// latency has each job wait for so long before it begins.
+func latency(d time.Duration) localbq.Fault {
+	return localbq.Fault{Match: localbq.FaultMatch{Method: "job.pending"}, Count: localbq.FaultAlways, Action: localbq.FaultAction{Delay: localbq.FaultDuration(d)}}
+}
+
+// TestManyDestinations: what jobs take is taken once, however many destinations there are.
+func TestManyDestinations(t *testing.T) {
+	t.Parallel()
+	clock := localbq.NewManualClock()
+	b := newBench(t, localbq.Config{Clock: clock})
+	b.arm(latency(time.Second))
+	done := make(chan error, 1)
+	cs := b.many(50, 20)
+	go func() { done <- b.commit(cs...) }()
+	b.eventually(func() bool { pending, _ := b.meter.of("pending_jobs"); return pending == 50 })
+	clock.Advance(time.Second)
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if n := len(b.calls("jobs.insert")); n != 50 {
+		t.Errorf("%d jobs for 50 destinations of 20 files each", n)
+	}
+	if left := b.objects(); len(left) > 0 {
+		t.Errorf("%d files are left", len(left))
+	}
+	if now := clock.Now().Sub(localbq.NewManualClock().Now()); now != time.Second {
+		t.Errorf("the service's clock has moved by %v", now)
+	}
+	b.holds(dst("t49"), 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19)
+}
+
+// BenchmarkManyDestinations commits 50 destinations of 20 files each, where each job takes a second and polls are as by default.
+func BenchmarkManyDestinations(b *testing.B) {
+	for b.Loop() {
+		b.StopTimer()
+		s := newBench(b, localbq.Config{})
+		s.cfg.Pacer.Sleep = nil
+		s.arm(latency(time.Second))
+		cs := s.many(50, 20)
+		b.StartTimer()
+		s.must(cs...)
+	}
+}
+
+// TestTwoAtOnce has three processes commit the same at the same time, as they do when one was taken for dead. Both succeed, or one
 // fails in a way that passes, and rows are there once.
 func TestTwoAtOnce(t *testing.T) {
 	t.Parallel()

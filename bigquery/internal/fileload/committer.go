@@ -47,9 +47,9 @@ func NewCommitter(cfg Config) *Committer {
 // earlier commit of the same has submitted are found and not submitted again, whoever did so; a job is never cancelled.
 func (c *Committer) Commit(ctx context.Context, cs []stream.Committable) error {
 	begun := time.Now()
-	plan, err := c.plan(cs)
+	plan, empty, err := c.plan(cs)
 	if err != nil {
-		return planError{fmt.Errorf("commit staged files: %w", err)}
+		return misconfiguration{fmt.Errorf("commit staged files: %w", err)}
 	}
 	if len(plan.Parts) == 0 {
 		return nil
@@ -59,6 +59,11 @@ func (c *Committer) Commit(ctx context.Context, cs []stream.Committable) error {
 		return err
 	}
 	defer c.meters.quiet()
+	if empty != nil {
+		if err := c.makeEmpty(ctx, empty); err != nil {
+			return err
+		}
+	}
 	r := c.newRun(plan)
 	if err := r.execute(ctx); err != nil {
 		c.locations.forget()
@@ -70,15 +75,17 @@ func (c *Committer) Commit(ctx context.Context, cs []stream.Committable) error {
 	return nil
 }
 
-// plan makes the plan of a commit, without touching anything.
-func (c *Committer) plan(cs []stream.Committable) (*loadplan.Plan, error) {
+// plan makes the plan of a commit, without touching anything. empty is the file of a batch without rows, which is not there yet.
+func (c *Committer) plan(cs []stream.Committable) (plan *loadplan.Plan, empty *loadplan.Committable, err error) {
 	files := make([]loadplan.Committable, len(cs))
 	for i := range cs {
 		if err := files[i].UnmarshalBinary(cs[i].Data); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	return loadplan.Build(c.cfg.Options.Plan, c.cfg.Options.Limits, slices.Values(files))
+	files, empty = c.cfg.withoutRows(files)
+	plan, err = loadplan.Build(c.cfg.Options.Plan, c.cfg.Options.Limits, slices.Values(files))
+	return plan, empty, err
 }
 
 // watchCadence warns of a streaming sink whose commits follow one another too fast.
@@ -101,7 +108,7 @@ func (c *Committer) open(ctx context.Context) error {
 	rest, err := c.cfg.Connection.REST(context.WithoutCancel(ctx))
 	if err != nil {
 		if errors.Is(err, gcp.ErrCredentials) || errors.Is(err, gcp.ErrNoCredentials) || errors.Is(err, gcp.ErrEndpoint) {
-			return planError{err}
+			return misconfiguration{err}
 		}
 		return err
 	}

@@ -103,7 +103,7 @@ func (r *run) ofTheseFiles(ctx context.Context, p *partRun, final *jobRun) error
 			return err
 		}
 		if _, err = r.jobs.get(ctx, j.ref(p)); errors.Is(err, restcall.ErrAbsent) {
-			return planError{fmt.Errorf("%w: job %s is there, and %s, which loads the files it is to bring in, is not: another commit of run %s has made it",
+			return misconfiguration{fmt.Errorf("%w: job %s is there, and %s, which loads the files it is to bring in, is not: another commit of run %s has made it",
 				loadplan.ErrMixedCommit, final.id(), j.id(), r.plan.Run)}
 		}
 		if err != nil {

@@ -23,7 +23,7 @@ type target struct {
 func (c *Committer) settle(ctx context.Context, dst table.Destination) (target, error) {
 	desired, err := c.cfg.Rows.Schema(dst)
 	if err != nil {
-		return target{}, configuration{fmt.Errorf("table schema of %s: %w", dst, err)}
+		return target{}, misconfiguration{fmt.Errorf("table schema of %s: %w", dst, err)}
 	}
 	d, err := c.live(ctx, dst, desired)
 	if errors.Is(err, restcall.ErrAbsent) {
@@ -63,7 +63,7 @@ func (c *Committer) makeTable(ctx context.Context, dst table.Destination, column
 	}
 	o, err := c.cfg.Create.Options(dst)
 	if err != nil {
-		return configuration{fmt.Errorf("create options of %s: %w", dst, err)}
+		return misconfiguration{fmt.Errorf("create options of %s: %w", dst, err)}
 	}
 	created, err := c.admin.Create(ctx, dst, columns, o)
 	if errors.Is(err, restcall.ErrAbsent) && c.cfg.Create.Datasets {
