@@ -11,14 +11,14 @@ import (
 	"github.com/millrace-dev/millrace/localbq"
 )
 
-// TestEndedAnywhere ends a commit at every third call that it makes, as it arrives and behind its work, and each state that a job gets into; then
+// TestEndedAnywhere ends a commit at every fifth call that it makes, as it arrives and behind its work, and each state that a job gets into; then
 // it is made again. Rows are there once, and nothing is left.
 func TestEndedAnywhere(t *testing.T) {
 	t.Parallel()
 	for name, d := range map[string]loadplan.Disposition{"append": loadplan.Append, "truncate": loadplan.Truncate, "truncate data": loadplan.TruncateData} {
 		t.Run("FL-78 "+name, func(t *testing.T) {
 			t.Parallel()
-			for n, ended := 1+len(name)%3, true; ended; n += 3 {
+			for n, ended := 1+len(name)%5, true; ended; n += 5 {
 				for _, phase := range []localbq.FaultPhase{localbq.PhaseReceive, localbq.PhaseApplied} {
 					ended = endedAt(t, d, n, phase)
 				}

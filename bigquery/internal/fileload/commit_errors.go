@@ -135,8 +135,15 @@ func hint(err error) string {
 		return "once the cause is mended, raise RetryIDLimit and run the job again: it goes on with the next id"
 	case errors.Is(err, tableadmin.ErrTableMissing):
 		return "create it, or let the sink do so with Create.Disposition CreateIfNeeded"
+	case hasReason(err, "invalid"):
+		return "a load job takes all rows of its files or none: mend the table, or start the job from a checkpoint or a place in the input before these rows"
 	case errors.Is(err, ErrJobVanished):
 		return "jobs are known for six months where they ran: has the dataset been moved, or was the job deleted? Another attempt submits it again"
 	}
 	return ""
+}
+
+func hasReason(err error, reason string) bool {
+	j, ok := errors.AsType[*JobError](err)
+	return ok && j.Reason == reason
 }

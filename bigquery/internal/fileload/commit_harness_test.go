@@ -348,7 +348,7 @@ func (w *waits) sleep(ctx context.Context, d time.Duration) error {
 	w.mu.Lock()
 	w.all = append(w.all, d)
 	w.mu.Unlock()
-	return retry.Sleep(ctx, min(d, time.Millisecond))
+	return retry.Sleep(ctx, min(d, 5*time.Millisecond))
 }
 
 // logs are what was logged.

@@ -383,7 +383,7 @@ func TestManyDestinations(t *testing.T) {
 	b := newBench(t, localbq.Config{Clock: clock})
 	b.arm(latency(time.Second))
 	done := make(chan error, 1)
-	cs := b.many(50, 20)
+	cs := b.many(50, 2)
 	go func() { done <- b.commit(cs...) }()
 	b.eventually(func() bool { pending, _ := b.meter.of("pending_jobs"); return pending == 50 })
 	clock.Advance(time.Second)
@@ -391,7 +391,7 @@ func TestManyDestinations(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := len(b.calls("jobs.insert")); n != 50 {
-		t.Errorf("%d jobs for 50 destinations of 20 files each", n)
+		t.Errorf("%d jobs for 50 destinations", n)
 	}
 	if left := b.objects(); len(left) > 0 {
 		t.Errorf("%d files are left", len(left))
@@ -399,7 +399,7 @@ func TestManyDestinations(t *testing.T) {
 	if now := clock.Now().Sub(localbq.NewManualClock().Now()); now != time.Second {
 		t.Errorf("the service's clock has moved by %v", now)
 	}
-	b.holds(dst("t49"), 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19)
+	b.holds(dst("t49"), 0, 1)
 }
 
 // BenchmarkManyDestinations commits 50 destinations of 20 files each, where each job takes a second and polls are as by default.
@@ -419,7 +419,7 @@ func BenchmarkManyDestinations(b *testing.B) {
 // fails in a way that passes, and rows are there once.
 func TestTwoAtOnce(t *testing.T) {
 	t.Parallel()
-	for round := range 20 {
+	for round := range 8 {
 		b := newBench(t, localbq.Config{})
 		b.leaves()
 		b.cfg.Options.Limits.SourcesPerCopy = 2
@@ -453,7 +453,7 @@ func TestTwoAtOnce(t *testing.T) {
 // succeeded.
 func TestSeveralUnderFaults(t *testing.T) {
 	t.Parallel()
-	for round := range 15 {
+	for round := range 6 {
 		b := newBench(t, localbq.Config{Seed: uint64(round + 1)})
 		b.leaves()
 		b.cfg.Options.Limits.SourcesPerCopy = 2

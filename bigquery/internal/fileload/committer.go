@@ -117,6 +117,7 @@ func (c *Committer) open(ctx context.Context) error {
 	c.files = objects.New(c.cfg.Connection, o.CallTimeout)
 	c.jobs = &jobs{rest, restcall.Caller{Schedule: jobCalls, Pacer: c.cfg.Pacer, Within: o.CallTimeout, Log: c.log}}
 	c.admin = tableadmin.With(rest, restcall.Caller{Schedule: o.SchemaRace, Pacer: c.cfg.Pacer, Each: o.CallTimeout, Log: c.log})
+	c.admin.KMSKeyName = o.Jobs.KMSKeyName
 	c.janitor = tableadmin.With(rest, restcall.Caller{Schedule: janitorCalls, Pacer: c.cfg.Pacer, Each: o.CallTimeout, Log: c.log})
 	c.locations = newLocations(o.Plan.Location, c.admin, c.cfg.Create.Datasets)
 	return nil

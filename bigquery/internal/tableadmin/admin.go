@@ -20,6 +20,9 @@ var ErrAbsent = restcall.ErrAbsent
 
 // Admin reads, creates and changes tables. Safe for concurrent use.
 type Admin struct {
+	// KMSKeyName is the key of Cloud KMS that tables it creates are encrypted with; "" leaves that to the service.
+	KMSKeyName string
+
 	rest  *gcp.REST
 	calls restcall.Caller
 	pacer retry.Pacer
@@ -80,6 +83,9 @@ func (a *Admin) Create(ctx context.Context, dst table.Destination, s *table.Sche
 		Schema:         ToREST(s),
 	}
 	setCreateOptions(t, o)
+	if a.KMSKeyName != "" {
+		t.EncryptionConfiguration = &bqrest.EncryptionConfiguration{KmsKeyName: a.KMSKeyName}
+	}
 	created = true
 	err = a.calls.Do(ctx, "create table "+dst.String(), func(ctx context.Context) error {
 		_, err := a.rest.Tables.Insert(dst.Project, dst.Dataset, t).Context(ctx).Do()

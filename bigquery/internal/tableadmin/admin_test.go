@@ -134,6 +134,7 @@ func TestCreate(t *testing.T) {
 func TestCreateSendsTheTable(t *testing.T) {
 	t.Parallel()
 	s, a, _ := start(t, ok)
+	a.KMSKeyName = "projects/k"
 	d := dst
 	d.Table = "t$20260101"
 	if _, err := a.Create(t.Context(), d, schema, table.CreateOptions{Cluster: []string{"a"}}); err != nil {
@@ -144,7 +145,8 @@ func TestCreateSendsTheTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := json.Unmarshal([]byte(`{"tableReference":{"projectId":"p","datasetId":"d","tableId":"t"},
-		"schema":{"fields":[{"name":"a","type":"STRING","mode":"NULLABLE"}]},"clustering":{"fields":["a"]}}`), &want)
+		"schema":{"fields":[{"name":"a","type":"STRING","mode":"NULLABLE"}]},"clustering":{"fields":["a"]},
+		"encryptionConfiguration":{"kmsKeyName":"projects/k"}}`), &want)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,5 +204,47 @@ func TestEndedContextIsNotRetried(t *testing.T) {
 	_, err := a.Create(ctx, dst, schema, table.CreateOptions{})
 	if !errors.Is(err, cause) || *sleeps != 0 || len(s.calls) != 0 {
 		t.Errorf("got %v after %d calls and %d sleeps", err, len(s.calls), *sleeps)
+	}
+}
+
+func TestDelete(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		script []answer
+		fails  bool
+	}{
+		"there":         {[]answer{{code: 204}}, false},
+		"not there":     {[]answer{{code: 404, reason: "notFound"}}, false},
+		"a lost answer": {[]answer{{}, {code: 404, reason: "notFound"}}, false},
+		"a bad moment":  {[]answer{{code: 503}, {code: 204}}, false},
+		"denied":        {[]answer{{code: 403, reason: "accessDenied"}}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, a, _ := start(t, c.script...)
+			if err := a.Delete(t.Context(), dst); (err != nil) != c.fails {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestExists(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		script []answer
+		there  bool
+		fails  bool
+	}{
+		"there":        {[]answer{ok}, true, false},
+		"not there":    {[]answer{{code: 404, reason: "notFound"}}, false, false},
+		"a bad moment": {[]answer{{code: 503}, ok}, true, false},
+		"denied":       {[]answer{{code: 403, reason: "accessDenied"}}, false, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, a, _ := start(t, c.script...)
+			if there, err := a.Exists(t.Context(), dst); there != c.there || (err != nil) != c.fails {
+				t.Errorf("%v, %v", there, err)
+			}
+		})
 	}
 }

@@ -177,3 +177,21 @@ func TestReconcileNamesAPartitionsTable(t *testing.T) {
 		}
 	}
 }
+
+// TestWiden: the table is told as it is afterwards, with its layout.
+func TestWiden(t *testing.T) {
+	t.Parallel()
+	have := answer{code: 200, body: `{"etag":"e1","type":"TABLE","timePartitioning":{"type":"DAY"},"schema":{"fields":[` + columnA + `]}}`}
+	_, a, _ := start(t, have, ok)
+	outcome, d, err := a.Widen(t.Context(), dst, Wanted{Schema: named("b"), Allow: everything})
+	if err != nil || outcome != Updated || d.Options.Partition.Type != table.PartitionDay || !d.Schema.Equal(named("a", "b")) {
+		t.Errorf("%v, %+v, %v", outcome, d, err)
+	}
+	t.Run("as many rounds as the caller wants", func(t *testing.T) {
+		s, a, _ := start(t, have, answer{code: 412, reason: "conditionNotMet"}, have, answer{code: 412, reason: "conditionNotMet"})
+		_, _, err := a.Widen(t.Context(), dst, Wanted{Schema: named("b"), Allow: everything, Race: retry.Schedule{Attempts: 2}})
+		if !errors.Is(err, ErrUpdateRaceLost) || len(s.calls) != 4 {
+			t.Errorf("%v after %v", err, s.calls)
+		}
+	})
+}
