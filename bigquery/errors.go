@@ -1,6 +1,8 @@
 package bigquery
 
 import (
+	"errors"
+
 	"github.com/millrace-dev/millrace/bigquery/internal/storagewrite"
 	"github.com/millrace-dev/millrace/bigquery/internal/tableadmin"
 	"github.com/millrace-dev/millrace/internal/gcp"
@@ -30,6 +32,8 @@ const (
 var (
 	// ErrRetryBudgetExhausted: something failed in passing, again and again, until its attempts were used up.
 	ErrRetryBudgetExhausted = retry.ErrBudgetSpent
+	// ErrUnsupportedPipeline: the way to write cannot keep its promises in a job that is run like that.
+	ErrUnsupportedPipeline = errors.New("the job does not fit the sink")
 	// ErrConnClosed: an append went under with its connection.
 	ErrConnClosed = storagewrite.ErrConnClosed
 	// ErrResponseTimeout: the service left an append unanswered.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/millrace-dev/millrace/bigquery/internal/fileload"
 	"github.com/millrace-dev/millrace/bigquery/internal/storagewrite"
 	"github.com/millrace-dev/millrace/bigquery/internal/tableadmin"
 	"github.com/millrace-dev/millrace/bigquery/table"
@@ -35,6 +36,8 @@ type SinkOptions struct {
 	DefaultStream DefaultStreamOptions
 	// BufferedStream are the knobs of MethodExactlyOnce.
 	BufferedStream BufferedStreamOptions
+	// FileLoads are the knobs of MethodFileLoads.
+	FileLoads FileLoadOptions
 	// PerDestinationMetrics adds counters for each destination. They stay for the life of the process, so it is off by
 	// default.
 	PerDestinationMetrics bool
@@ -50,6 +53,10 @@ const (
 	// MethodExactlyOnce appends to streams of the lanes' own: rows can be queried once the checkpoint that covers them is
 	// committed, and every row arrives exactly once for as long as checkpoints and streams are kept.
 	MethodExactlyOnce
+	// MethodFileLoads writes files to Cloud Storage, which load jobs bring into the tables: rows can be queried minutes later, once
+	// the checkpoint that covers them is committed, or at the end of the input. Every row arrives exactly once for as long as
+	// checkpoints and files are kept, and loading costs nothing.
+	MethodFileLoads
 )
 
 // Disposition says whether tables may be created.
@@ -174,13 +181,15 @@ const never = time.Duration(1<<63 - 1)
 
 // sinkConfig is SinkOptions with everything set and checked.
 type sinkConfig struct {
-	write         storagewrite.Config
+	method        Method
+	write         storagewrite.Config // for streams
+	files         fileload.Config     // for MethodFileLoads
 	flushInterval time.Duration
 }
 
 // resolve reports every fault at once.
 func (o SinkOptions) resolve() (sinkConfig, error) {
-	d, err := o.knobs()
+	streams, files, err := o.knobs()
 	faults := []error{err, o.Connection.Validate(), o.Create.check()}
 	if o.Location != strings.TrimSpace(o.Location) {
 		faults = append(faults, fmt.Errorf("Location must be a place such as EU: %q", o.Location))
@@ -188,13 +197,14 @@ func (o SinkOptions) resolve() (sinkConfig, error) {
 	if o.Failures == nil {
 		o.Failures = stream.FailJob()
 	}
-	interval := o.DefaultStream.FlushInterval
+	create := o.Create.resolve()
 	return sinkConfig{
+		method: o.Method,
 		write: storagewrite.Config{
 			Connection:            o.Connection,
 			Location:              o.Location,
-			Options:               d,
-			Create:                o.Create.resolve(),
+			Options:               streams,
+			Create:                create,
 			Buffered:              o.Method == MethodExactlyOnce,
 			Update:                table.UnionOptions(o.SchemaUpdate),
 			SchemaWait:            retry.SchemaWait,
@@ -202,25 +212,36 @@ func (o SinkOptions) resolve() (sinkConfig, error) {
 			PerDestinationMetrics: o.PerDestinationMetrics,
 			KeepOriginals:         o.Failures != stream.FailJob() && o.Failures != stream.LogAndDrop(),
 		},
-		flushInterval: interval,
+		files: fileload.Config{
+			Connection: o.Connection, Options: files, Create: create, Update: table.UnionOptions(o.SchemaUpdate),
+			Failures: o.Failures, PerDestinationMetrics: o.PerDestinationMetrics,
+		},
+		flushInterval: o.DefaultStream.FlushInterval,
 	}, errors.Join(faults...)
 }
 
 // knobs are those of the method. Those of another one mean that something was mistaken.
-func (o SinkOptions) knobs() (storagewrite.Options, error) {
+func (o SinkOptions) knobs() (streams storagewrite.Options, files fileload.Options, err error) {
+	var faults []error
+	only := func(m Method, name string, knobs any, of string) {
+		if o.Method != m && !reflect.ValueOf(knobs).IsZero() {
+			faults = append(faults, fmt.Errorf("%s is only valid for %s", name, of))
+		}
+	}
+	only(MethodDefault, "DefaultStream", o.DefaultStream, "MethodDefault")
+	only(MethodExactlyOnce, "BufferedStream", o.BufferedStream, "MethodExactlyOnce")
+	only(MethodFileLoads, "FileLoads", o.FileLoads, "MethodFileLoads")
 	switch o.Method {
 	case MethodDefault:
-		if o.BufferedStream != (BufferedStreamOptions{}) {
-			return storagewrite.Options{}, errors.New("BufferedStream is only valid for MethodExactlyOnce")
-		}
-		return o.DefaultStream.resolve("DefaultStream")
+		streams, err = o.DefaultStream.resolve("DefaultStream")
 	case MethodExactlyOnce:
-		if o.DefaultStream != (DefaultStreamOptions{}) {
-			return storagewrite.Options{}, errors.New("DefaultStream is only valid for MethodDefault")
-		}
-		return o.BufferedStream.resolve()
+		streams, err = o.BufferedStream.resolve()
+	case MethodFileLoads:
+		files, err = o.resolveFiles()
+	default:
+		err = fmt.Errorf("Method is %d: expected MethodDefault, MethodExactlyOnce or MethodFileLoads", o.Method)
 	}
-	return storagewrite.Options{}, fmt.Errorf("Method is %d: expected MethodDefault or MethodExactlyOnce", o.Method)
+	return streams, files, errors.Join(append(faults, err)...)
 }
 
 func (c Create) check() error {

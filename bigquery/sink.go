@@ -7,14 +7,15 @@ import (
 	"reflect"
 
 	"github.com/millrace-dev/millrace/bigquery/internal/outcome"
+	"github.com/millrace-dev/millrace/bigquery/internal/fileload"
 	"github.com/millrace-dev/millrace/bigquery/internal/storagewrite"
 	"github.com/millrace-dev/millrace/bigquery/row"
 	"github.com/millrace-dev/millrace/bigquery/table"
 	"github.com/millrace-dev/millrace/stream"
 )
 
-// Sink writes records to BigQuery tables. It implements stream.Sink, stream.Encoding and, with MethodExactlyOnce,
-// stream.TwoPhase. It is safe for concurrent use.
+// Sink writes records to BigQuery tables. It implements stream.Sink, stream.Encoding, stream.Particular and, with MethodExactlyOnce
+// and MethodFileLoads, stream.TwoPhase. It is safe for concurrent use.
 type Sink[T any] struct {
 	to       Resolver[T]
 	rows     row.Serializer[T]
@@ -56,6 +57,8 @@ func NewSink[T any](to Resolver[T], rows row.Serializer[T], o SinkOptions) (*Sin
 	config.write.Rows, config.write.Columns = rows, columns
 	s := &Sink[T]{to: to, rows: rows, columns: columns, config: config, original: originals[T]()}
 	s.config.write.Ledger = &s.ledger
+	s.config.files.Rows, s.config.files.Ledger = rows, &s.ledger
+	s.config.files.Fixed, _ = destination(to)
 	s.config.write.KeepOriginals = s.config.write.KeepOriginals && s.original != nil
 	return s, nil
 }
@@ -121,9 +124,12 @@ func destination[T any](r Resolver[T]) (table.Destination, bool) {
 	return t.dst, fixed
 }
 
-// NewWriter makes the writer of one lane. With MethodDefault it has no state: after a failure the source's position says
-// what to write again. With MethodExactlyOnce it goes on from wc.States.
+// NewWriter makes the writer of one lane. With MethodDefault and MethodFileLoads it has no state: after a failure the source's
+// position says what to write again. With MethodExactlyOnce it goes on from wc.States.
 func (s *Sink[T]) NewWriter(ctx context.Context, wc stream.WriterContext) (stream.Writer[T], error) {
+	if s.config.method == MethodFileLoads {
+		return s.newFileWriter(ctx, wc)
+	}
 	core, err := storagewrite.New(ctx, s.laneConfig(wc))
 	if err != nil {
 		return nil, fmt.Errorf("bigquery sink: %w", err)
@@ -131,16 +137,27 @@ func (s *Sink[T]) NewWriter(ctx context.Context, wc stream.WriterContext) (strea
 	return &sinkWriter[T]{front: s.front(core.Log()), columns: s.columns, core: core, interval: s.config.flushInterval}, nil
 }
 
-// CommitScope is PerLane with MethodExactlyOnce, and NoCommit with MethodDefault.
+// CommitScope is PerLane with MethodExactlyOnce, Global with MethodFileLoads where rows are appended, AtEnd where they replace others
+// or want an empty table, and NoCommit with MethodDefault.
 func (s *Sink[T]) CommitScope() stream.CommitScope {
-	if s.config.write.Buffered {
+	switch {
+	case s.config.method == MethodExactlyOnce:
 		return stream.PerLane
+	case s.config.method == MethodFileLoads && s.config.files.Options.Plan.Disposition != WriteAppend:
+		return stream.AtEnd
+	case s.config.method == MethodFileLoads:
+		return stream.Global
 	}
 	return stream.NoCommit
 }
 
-// NewCommitter makes what turns the rows of checkpoints visible, with MethodExactlyOnce.
+// NewCommitter makes what turns the rows of checkpoints visible, with MethodExactlyOnce and MethodFileLoads.
 func (s *Sink[T]) NewCommitter(_ context.Context, cc stream.CommitterContext) (stream.Committer, error) {
+	if s.config.method == MethodFileLoads {
+		c := s.config.files
+		c.Job, c.Meter, c.Log = cc.Job, cc.Meter, cc.Log
+		return fileload.NewCommitter(c), nil
+	}
 	w := s.config.write
 	return storagewrite.NewCommitter(storagewrite.CommitterConfig{Connection: w.Connection, CreateNever: w.Create.Never,
 		Recovery: w.Options.Recovery, Pacer: w.Pacer, Log: cc.Log}), nil

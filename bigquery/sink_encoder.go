@@ -12,6 +12,9 @@ import (
 // NewEncoder makes the half of a writer that stands beside the records, for engines that move data between processes.
 // What it emits goes to WriteEncoded of a writer of this sink.
 func (s *Sink[T]) NewEncoder(ctx context.Context, wc stream.WriterContext) (stream.Encoder[T], error) {
+	if s.config.method == MethodFileLoads {
+		return nil, errors.New("bigquery sink: batches that are encoded elsewhere go to streams: use another method")
+	}
 	core, err := storagewrite.NewEncoder(ctx, s.laneConfig(wc))
 	if err != nil {
 		return nil, fmt.Errorf("bigquery sink: %w", err)

@@ -1,8 +1,10 @@
 package job
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/url"
 	"reflect"
 	"regexp"
@@ -14,6 +16,7 @@ import (
 	"github.com/millrace-dev/millrace/bigquery/table"
 	"github.com/millrace-dev/millrace/engine"
 	"github.com/millrace-dev/millrace/lineage"
+	"github.com/millrace-dev/millrace/stream"
 )
 
 // checker finds what the kinds of the values cannot tell: what belongs together, what excludes what.
@@ -250,20 +253,40 @@ func (c checker) method(f *File) {
 		return
 	}
 	const key = "sink.bigquery."
-	if !b.ExactlyOnce() {
-		if c.there(key + "bufferedStream") {
-			c.fault(key+"bufferedStream", "is only for method exactly-once")
+	for section, method := range map[string]string{"defaultStream": "default", "bufferedStream": "exactly-once", "fileLoads": "file-loads"} {
+		if c.there(key+section) && method != cmp.Or(b.Method, "default") && c.sound(key+"method") {
+			c.fault(key+section, "is only for method %s", method)
 		}
-		return
 	}
-	if c.there(key + "defaultStream") {
-		c.fault(key+"defaultStream", "is only for method default: the streams of exactly-once are tuned by bufferedStream")
+	if b.FilesLoaded() {
+		c.fits(f)
+	}
+	if !b.Commits() {
+		return
 	}
 	if err := checkLasting(f.Checkpoint.Store); err != nil && c.sound("checkpoint.store") {
 		c.fault("checkpoint.store", "%v", err)
 	}
 	if in := f.Source.Files; in != nil && slices.Contains(in.Paths, "-") {
-		c.fault(key+"method", "is exactly-once, and standard input cannot be read again after a crash: name files, or use method default")
+		c.fault(key+"method", "is %s, and standard input cannot be read again after a crash: name files, or use method default", b.Method)
+	}
+}
+
+// fits asks the sink about the way that the job is run.
+func (c checker) fits(f *File) {
+	o := f.Sink.BigQuery.sinkOptions()
+	every := f.Checkpoint.Every
+	if o.Validate() != nil || !c.sound("checkpoint.every") {
+		return // told elsewhere
+	}
+	if err := o.Fits(stream.Shape{Bounded: true, Streaming: every > 0, Every: every}, slog.New(slog.DiscardHandler)); err != nil {
+		for line := range strings.Lines(err.Error()) {
+			at, msg := sinkFault(line)
+			if !c.there(at) || at == "sink.bigquery" {
+				at = "checkpoint.every"
+			}
+			c.fault(at, "%s", msg)
+		}
 	}
 }
 
@@ -277,7 +300,7 @@ func checkLasting(store string) error {
 
 // CheckStore says what is wrong with the URL of a checkpoint store for this job, as far as that can be told without opening it.
 func (p *Parsed) CheckStore(store string) error {
-	if err := checkStore(store); err != nil || !p.Sink.BigQuery.ExactlyOnce() {
+	if err := checkStore(store); err != nil || !p.Sink.BigQuery.Commits() {
 		return err
 	}
 	return checkLasting(store)
@@ -359,11 +382,12 @@ func (c checker) failures(key string, f Failures, table string) {
 
 // options asks the sink's own check, which knows the bounds, about what is left.
 func (c checker) options(key string, b *BigQuery) {
-	if k := b.Connection; k.RESTEndpoint != "" && k.GRPCEndpoint == "" {
+	if k := b.Connection; k.RESTEndpoint != "" && k.GRPCEndpoint == "" && !b.FilesLoaded() {
 		c.fault("sink.bigquery.connection", "has restEndpoint, and rows are written over grpcEndpoint: name it too")
 	}
 	c.setZero(key+"defaultStream", b.DefaultStream)
 	c.setZero(key+"bufferedStream", b.BufferedStream)
+	c.setZero(key+"fileLoads", b.FileLoads)
 	o := b.sinkOptions()
 	o.Connection = b.Connection.options()
 	if err := o.Validate(); err != nil && c.sound("sink.bigquery") {

@@ -106,7 +106,7 @@ type Sink struct {
 
 // BigQuery writes to tables.
 type BigQuery struct {
-	Method         string `one:"default,exactly-once"`
+	Method         string `one:"default,exactly-once,file-loads"`
 	Table          string `need:"true"` // project.dataset.table with {placeholders}
 	Schema         Schema `need:"true"`
 	Create         Create
@@ -115,6 +115,7 @@ type BigQuery struct {
 	Location       string
 	DefaultStream  DefaultStream
 	BufferedStream BufferedStream
+	FileLoads      FileLoads
 	Connection     Connection
 
 	PerDestinationMetrics bool // counters for each table too
@@ -232,12 +233,56 @@ type BufferedStream struct {
 	DestinationIdleTimeout time.Duration
 }
 
+// FileLoads tunes method file-loads. Its fields are those of bigquery.FileLoadOptions.
+type FileLoads struct {
+	StagingPath        string // gs://bucket/prefix
+	WriteDisposition   string `one:"write-append,write-truncate,write-truncate-data,write-empty"`
+	TempDataset        string
+	TempProject        string
+	JobProject         string
+	AllowProfileChange bool
+
+	StagingFormat                        string `one:"avro,parquet,jsonl,csv"`
+	ParquetCompression                   string `one:"zstd,none"`
+	MaxStagingFileBytes                  Bytes
+	MaxOpenDestinations                  int
+	MaxPendingFiles                      int
+	MaxSerializedRowBytes                Bytes
+	DestinationIdleTimeout               time.Duration
+	MaxConcurrentCheckpointFinalizations int
+
+	MinCheckpointInterval         time.Duration
+	MaxConcurrentDestinations     int
+	LoadJobPollInitialBackoff     time.Duration
+	LoadJobPollMaxBackoff         time.Duration
+	SchemaReconcileInitialBackoff time.Duration
+	SchemaReconcileMaxBackoff     time.Duration
+	SchemaReconcileMaxAttempts    int
+	RetryIDLimit                  int
+	InlineJobRetries              int `zero:"good"`
+	CallTimeout                   time.Duration
+	MaxLoadFiles                  int
+	MaxLoadBytes                  Bytes
+	MaxCopyTables                 int
+
+	EmptyInput      string `one:"leave,apply"`
+	KeepStagedFiles bool
+
+	JobLabels           map[string]string
+	KMSKeyName          string `key:"kmsKeyName"`
+	JobTimeout          time.Duration
+	Reservation         string
+	DecimalTargetTypes  []string
+	IgnoreUnknownValues bool
+}
+
 // Connection says how to reach BigQuery; the zero value is the service itself with application default credentials.
 type Connection struct {
-	GRPCEndpoint string // host:port of an emulator
-	RESTEndpoint string // host:port of an emulator
-	KeyFile      string
-	QuotaProject string
+	GRPCEndpoint    string // host:port of an emulator
+	RESTEndpoint    string // host:port of an emulator
+	StorageEndpoint string // host:port of an emulator of Cloud Storage
+	KeyFile         string
+	QuotaProject    string
 }
 
 // Checkpoint says when checkpoints are taken and where they are kept.

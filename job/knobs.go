@@ -37,12 +37,14 @@ func (d Delay) MarshalText() ([]byte, error) {
 	return []byte(time.Duration(d).String()), nil
 }
 
-// knobs are options of Go with the values of the section of a job file that has the same names.
+// knobs are options of Go with the values of the section of a job file that has the same names. Those that are words in the one and
+// constants in the other are left out.
 func knobs[O any](section any) (o O) {
 	from, to := reflect.ValueOf(section), reflect.ValueOf(&o).Elem()
 	for f, v := range from.Fields() {
-		field := to.FieldByName(f.Name)
-		field.Set(v.Convert(field.Type()))
+		if field := to.FieldByName(f.Name); v.CanConvert(field.Type()) {
+			field.Set(v.Convert(field.Type()))
+		}
 	}
 	return o
 }
@@ -52,7 +54,7 @@ func (c checker) setZero(section string, s any) {
 	v := reflect.ValueOf(s)
 	for i, key := range keysOf(v.Type()) {
 		at := section + "." + key
-		if !v.Field(i).IsZero() || !c.there(at) || !c.sound(at) || !counts(v.Field(i).Kind()) {
+		if !v.Field(i).IsZero() || !c.there(at) || !c.sound(at) || !counts(v.Field(i).Kind()) || v.Type().Field(i).Tag.Get("zero") == "good" {
 			continue
 		}
 		if v.Field(i).Type() == durationType {
@@ -68,7 +70,7 @@ func counts(k reflect.Kind) bool {
 	return k == reflect.Int || k == reflect.Int64 || k == reflect.Float64
 }
 
-var optionName = regexp.MustCompile(`\b(DefaultStream|BufferedStream|Connection)\.([A-Z]\w*)|^(GRPCEndpoint|RESTEndpoint|KeyFile|QuotaProject)\b`)
+var optionName = regexp.MustCompile(`\b(DefaultStream|BufferedStream|FileLoads|Connection)\.([A-Z]\w*)|^(GRPCEndpoint|RESTEndpoint|StorageEndpoint|KeyFile|QuotaProject)\b`)
 
 // sinkFault is a fault of the sink's options in the words of the job file: the key, where there is one, and what is wrong.
 func sinkFault(line string) (key, msg string) {

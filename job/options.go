@@ -1,7 +1,10 @@
 package job
 
 import (
+	"strings"
+
 	"github.com/millrace-dev/millrace/bigquery"
+	"github.com/millrace-dev/millrace/bigquery/parquetstaging"
 	"github.com/millrace-dev/millrace/bigquery/table"
 	"github.com/millrace-dev/millrace/engine"
 )
@@ -19,13 +22,17 @@ func (b *BigQuery) sinkOptions() bigquery.SinkOptions {
 			},
 		},
 		SchemaUpdate:          bigquery.SchemaUpdate(b.SchemaUpdate),
-		DefaultStream:         knobs[bigquery.DefaultStreamOptions](b.DefaultStream),
 		PerDestinationMetrics: b.PerDestinationMetrics,
 	}
-	if b.ExactlyOnce() {
+	switch b.Method {
+	case "exactly-once":
 		o.Method = bigquery.MethodExactlyOnce
 		o.BufferedStream = knobs[bigquery.BufferedStreamOptions](b.BufferedStream)
-		o.DefaultStream = bigquery.DefaultStreamOptions{}
+	case "file-loads":
+		o.Method = bigquery.MethodFileLoads
+		o.FileLoads = b.FileLoads.options()
+	default:
+		o.DefaultStream = knobs[bigquery.DefaultStreamOptions](b.DefaultStream)
 	}
 	if b.Create.Disposition == "never" {
 		o.Create.Disposition = bigquery.CreateNever
@@ -33,8 +40,41 @@ func (b *BigQuery) sinkOptions() bigquery.SinkOptions {
 	return o
 }
 
-// ExactlyOnce reports whether rows become visible by commits.
-func (b *BigQuery) ExactlyOnce() bool { return b.Method == "exactly-once" }
+// Commits reports whether rows become visible by commits, and so exactly once.
+func (b *BigQuery) Commits() bool { return b.Method == "exactly-once" || b.FilesLoaded() }
+
+// FilesLoaded reports whether rows take the way over Cloud Storage.
+func (b *BigQuery) FilesLoaded() bool { return b.Method == "file-loads" }
+
+var (
+	dispositions = map[string]bigquery.WriteDisposition{
+		"write-append": bigquery.WriteAppend, "write-truncate": bigquery.WriteTruncate,
+		"write-truncate-data": bigquery.WriteTruncateData, "write-empty": bigquery.WriteEmpty,
+	}
+	stagingFormats = map[string]bigquery.StagingFormat{
+		"avro": bigquery.FormatAvro, "parquet": bigquery.FormatParquet, "jsonl": bigquery.FormatJSONL, "csv": bigquery.FormatCSV,
+	}
+	parquetCompressions = map[string]bigquery.ParquetCompression{"zstd": bigquery.ParquetZSTD, "none": bigquery.ParquetUncompressed}
+	emptyInputs         = map[string]bigquery.EmptyInput{"leave": bigquery.EmptyInputLeave, "apply": bigquery.EmptyInputApply}
+)
+
+// Bucket is where files are staged, "" nowhere.
+func (f FileLoads) Bucket() string {
+	bucket, _, _ := strings.Cut(strings.TrimPrefix(f.StagingPath, "gs://"), "/")
+	return bucket
+}
+
+func (f FileLoads) options() bigquery.FileLoadOptions {
+	o := knobs[bigquery.FileLoadOptions](f)
+	o.WriteDisposition = dispositions[f.WriteDisposition]
+	o.StagingFormat = stagingFormats[f.StagingFormat]
+	o.EmptyInput = emptyInputs[f.EmptyInput]
+	o.ParquetCompression = parquetCompressions[f.ParquetCompression]
+	if o.StagingFormat == bigquery.FormatParquet {
+		o.Parquet = parquetstaging.Encoder
+	}
+	return o
+}
 
 var partitionTypes = map[string]table.PartitionType{
 	"hour": table.PartitionHour, "day": table.PartitionDay, "month": table.PartitionMonth, "year": table.PartitionYear,
@@ -53,7 +93,7 @@ func (p *Partition) options() table.Partition {
 }
 
 func (c Connection) options() bigquery.Connection {
-	return bigquery.Connection{GRPCEndpoint: c.GRPCEndpoint, RESTEndpoint: c.RESTEndpoint, KeyFile: c.KeyFile, QuotaProject: c.QuotaProject}
+	return bigquery.Connection{GRPCEndpoint: c.GRPCEndpoint, RESTEndpoint: c.RESTEndpoint, StorageEndpoint: c.StorageEndpoint, KeyFile: c.KeyFile, QuotaProject: c.QuotaProject}
 }
 
 var restartPolicies = map[string]engine.RestartPolicy{

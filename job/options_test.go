@@ -68,7 +68,8 @@ func TestOneVocabulary(t *testing.T) {
 		"buffered stream": {BufferedStream{}, bigquery.BufferedStreamOptions{}, nil, nil},
 		"schema update":   {SchemaUpdate{}, bigquery.SchemaUpdate{}, nil, nil},
 		"create":          {Create{}, table.CreateOptions{}, []string{"Disposition", "Datasets"}, []string{"ExpirationMs"}},
-		"connection":      {Connection{}, bigquery.Connection{}, nil, []string{"StorageEndpoint"}}, // nothing stages files yet
+		"file loads":      {FileLoads{}, bigquery.FileLoadOptions{}, nil, []string{"Parquet", "Custom"}},
+		"connection":      {Connection{}, bigquery.Connection{}, nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			keys, options := fieldNames(c.section), fieldNames(c.options)

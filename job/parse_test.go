@@ -88,7 +88,13 @@ func TestEveryFaultAtOnceWithItsPlace(t *testing.T) {
 func TestFaults(t *testing.T) {
 	for name, c := range map[string]struct{ old, new, want string }{
 		"unknown value":           {"method: default", "method: defualt", `job.yaml:6:13: sink.bigquery.method: unknown value "defualt"; did you mean default?`},
-		"method of later":         {"method: default", "method: file-loads", `job.yaml:6:13: sink.bigquery.method: unknown value "file-loads"; expected one of default, exactly-once`},
+		"method unknown":          {"method: default", "method: file-load", `job.yaml:6:13: sink.bigquery.method: unknown value "file-load"; did you mean file-loads?`},
+		"FL-2 nowhere to stage":   {"method: default", "method: file-loads", "sink.bigquery.fileLoads.stagingPath: is required"},
+		"FL-1 bad staging path":   {"method: default", "method: file-loads\n    fileLoads: { stagingPath: \"gs://b/*\" }", `job.yaml:7:31: sink.bigquery.fileLoads.stagingPath: is "gs://b/*"`},
+		"FL-7 too often":          {"method: default", "method: file-loads\n    fileLoads: { stagingPath: gs://b }", "checkpoint.every: checkpoints come every 10s, and sink.bigquery.fileLoads.minCheckpointInterval is 2m0s"},
+		"FL-9 replacing too soon": {"method: default", "method: file-loads\n    fileLoads: { stagingPath: gs://b, minCheckpointInterval: 1s, writeDisposition: write-truncate }", "sink.bigquery.fileLoads.writeDisposition: is WRITE_TRUNCATE, and a job that checkpoints"},
+		"knobs of file loads":     {"method: default", "method: default\n    fileLoads: { stagingPath: gs://b }", "sink.bigquery.fileLoads: is only for method file-loads"},
+		"zero for a default":      {"method: default", "method: file-loads\n    fileLoads: { stagingPath: gs://b, maxOpenDestinations: 0, minCheckpointInterval: 1s }", "fileLoads.maxOpenDestinations: must be positive: 0"},
 		"key twice":               {"method: default", "method: default\n    method: default", `job.yaml:7:5: mapping key "method" already defined at [6:5]`},
 		"missing key":             {"job: github-events\n", "", "job.yaml:1:1: job: this key is missing"},
 		"number for a name":       {"job: github-events", "job: 12", "job.yaml:1:6: job: expected text"},

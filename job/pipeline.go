@@ -403,7 +403,7 @@ func (pl *Pipeline) Run(ctx context.Context, o RunOptions) (engine.Result, error
 		Meter:      o.Meter,
 		Log:        o.Log,
 	}
-	if f.Sink.BigQuery.ExactlyOnce() {
+	if f.Sink.BigQuery.Commits() {
 		if err := checkLasting(opts.Checkpoint.URL); err != nil {
 			return engine.Result{}, fmt.Errorf("checkpoint store: %w", err)
 		}

@@ -1,9 +1,13 @@
 package localbq
 
 import (
+	"errors"
+
 	"github.com/apache/arrow-go/v18/arrow"
 	bqapi "google.golang.org/api/bigquery/v2"
 
+	"github.com/millrace-dev/millrace/localbq/internal/objects"
+	"github.com/millrace-dev/millrace/localbq/internal/refusal"
 	"github.com/millrace-dev/millrace/localbq/internal/schema"
 	"github.com/millrace-dev/millrace/localbq/internal/store"
 )
@@ -11,6 +15,15 @@ import (
 // CreateDataset makes a dataset of the instance's project, in US.
 func (i *Instance) CreateDataset(id string) error {
 	_, err := i.store.CreateDataset(store.DatasetRef{Project: i.config.Project, Dataset: id}, store.DatasetOptions{})
+	return err
+}
+
+// CreateBucket makes a bucket of the instance's project, in US, unless there is one of that name.
+func (i *Instance) CreateBucket(name string) error {
+	_, err := i.objects.InsertBucket(objects.Bucket{Name: name, Project: i.config.Project})
+	if r := (*refusal.Error)(nil); errors.As(err, &r) && r.Reason == refusal.Conflict {
+		return nil
+	}
 	return err
 }
 

@@ -151,10 +151,12 @@ func TestKilledServiceAtCalls(t *testing.T) {
 	for _, method := range methods {
 		t.Run(method, func(t *testing.T) {
 			killtest.ServerTest{
-				Server: func(_ testing.TB, dir, rest, grpc string) *exec.Cmd {
-					return exec.Command("millrace", "local", "--dir", dir, "--project", "my-project", "--rest", rest, "--grpc", grpc, "--storage", ":0")
+				Server: func(_ testing.TB, dir string, at killtest.Addresses) *exec.Cmd {
+					return exec.Command("millrace", "local", "--dir", dir, "--project", "my-project", "--rest", at.REST, "--grpc", at.GRPC, "--storage", at.Storage)
 				},
-				Client: func(t testing.TB, dir, rest, grpc string) *exec.Cmd { return pointsCommand(t, method, dir, rest, grpc) },
+				Client: func(t testing.TB, dir string, at killtest.Addresses) *exec.Cmd {
+					return pointsCommand(t, method, dir, at.REST, at.GRPC)
+				},
 				Check:  func(t testing.TB, bq *localbq.Instance) { everyPoint(t, bq, method) },
 				Sample: *points, SampleSeed: pointsSeed(t),
 			}.Run(t)

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/millrace-dev/millrace/bigquery"
+	"github.com/millrace-dev/millrace/job"
 	"github.com/millrace-dev/millrace/localbq"
 	"github.com/millrace-dev/millrace/localbq/duckdb"
 )
@@ -49,6 +50,15 @@ type localBigQuery struct{ *localbq.Instance }
 
 func (l localBigQuery) connection() *bigquery.Connection {
 	return &bigquery.Connection{GRPCEndpoint: l.GRPC(), RESTEndpoint: l.REST(), StorageEndpoint: l.GCS()}
+}
+
+// makeBucket makes the bucket that a job stages files in, as datasets are made with --local.
+func (l localBigQuery) makeBucket(f job.File) error {
+	bucket := f.Sink.BigQuery.FileLoads.Bucket()
+	if bucket == "" {
+		return nil
+	}
+	return l.CreateBucket(bucket)
 }
 
 func (a *app) startLocal(ctx context.Context, f localFlag) (localBigQuery, error) {

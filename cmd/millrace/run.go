@@ -103,6 +103,9 @@ func (a *app) runPrepared(ctx context.Context, parsed *job.Parsed, prepare func(
 		}
 		defer func() { err = errors.Join(err, local.Close()) }()
 		s.Connection, s.CreateDatasets = local.connection(), true
+		if err := local.makeBucket(parsed.File); err != nil {
+			return err
+		}
 	}
 	watch, err := a.watch(ctx, &f.http, parsed.Job, handle)
 	if err != nil {

@@ -80,6 +80,7 @@ type writeFlags struct {
 	cluster                      []string
 	ignoreUnknown, never, print  bool
 	update                       job.SchemaUpdate
+	files                        job.FileLoads
 	connection                   job.Connection
 }
 
@@ -93,7 +94,10 @@ func (w *writeFlags) add(cmd *cobra.Command) {
 	fs.StringVar(&w.protobuf.Message, "message", "", "full `name` of the protobuf message that the files hold")
 	fs.StringArrayVar(&w.protobuf.JSONOptions, "json-option", nil, "`name` or number of a protobuf field option that marks JSON columns; may be repeated")
 	fs.StringArrayVar(&w.protobuf.GeographyOptions, "geography-option", nil, "`name` or number of a protobuf field option that marks GEOGRAPHY columns; may be repeated")
-	fs.StringVar(&w.method, "method", "default", "how to write: default, at least once and visible at once, or exactly-once, visible at checkpoints")
+	fs.StringVar(&w.method, "method", "default", "how to write: default, at least once and visible at once; exactly-once, visible at checkpoints; file-loads, exactly once by load jobs at the end")
+	fs.StringVar(&w.files.StagingPath, "staging-path", "", "where file-loads stages files: `gs://bucket/prefix`")
+	fs.StringVar(&w.files.WriteDisposition, "disposition", "", "what file-loads does about rows that are there: write-append (default), write-truncate, write-truncate-data or write-empty")
+	fs.StringVar(&w.files.StagingFormat, "staging-format", "", "what file-loads stages: avro (default), parquet, jsonl or csv")
 	fs.StringVar(&w.schema, "schema", "infer", "infer, table, or a schema `file`")
 	fs.IntVar(&w.infer.Sample, "sample", 0, "records that infer looks at for each table (default 1000)")
 	fs.StringArrayVar(&w.infer.JSON, "json", nil, "dotted `path` of a field that becomes a JSON column; may be repeated")
@@ -110,6 +114,7 @@ func (w *writeFlags) add(cmd *cobra.Command) {
 	fs.BoolVar(&w.print, "print-job", false, "print the job file that does the same, and do nothing")
 	fs.StringVar(&w.connection.RESTEndpoint, "rest-endpoint", "", "`host:port` of an emulator's REST API")
 	fs.StringVar(&w.connection.GRPCEndpoint, "grpc-endpoint", "", "`host:port` of an emulator's Storage API")
+	fs.StringVar(&w.connection.StorageEndpoint, "storage-endpoint", "", "`host:port` of an emulator of Cloud Storage, for file-loads")
 	fs.StringVar(&w.connection.KeyFile, "key-file", "", "`file` with a service account's key (default: application default credentials)")
 }
 
@@ -145,7 +150,7 @@ func (w *writeFlags) file(table string, paths []string) *job.File {
 		b.Create.Disposition = "never"
 	}
 	b.Create.Cluster = w.cluster
-	b.SchemaUpdate = w.update
+	b.SchemaUpdate, b.FileLoads = w.update, w.files
 	in := &job.Files{Paths: paths, Format: w.format}
 	in.CSV = w.csv.options()
 	if !reflect.ValueOf(w.protobuf).IsZero() {
@@ -169,6 +174,10 @@ const checkpointEvery = 10 * time.Second
 var flagOf = []struct{ key, flag string }{
 	{"sink.bigquery.table", "TABLE"},
 	{"sink.bigquery.method", "--method"},
+	{"sink.bigquery.fileLoads.stagingPath", "--staging-path"},
+	{"sink.bigquery.fileLoads.writeDisposition", "--disposition"},
+	{"sink.bigquery.fileLoads.stagingFormat", "--staging-format"},
+	{"sink.bigquery.fileLoads", "--staging-path, --disposition, --staging-format"},
 	{"sink.bigquery.schemaUpdate", "--allow-new-fields, --allow-field-relaxation"},
 	{"sink.bigquery.schema.rest", "--rest"},
 	{"sink.bigquery.schema.infer.sample", "--sample"},
@@ -180,7 +189,7 @@ var flagOf = []struct{ key, flag string }{
 	{"sink.bigquery.create.partition", "--partition"},
 	{"sink.bigquery.create.cluster", "--cluster"},
 	{"sink.bigquery.failures", "--dead-letters"},
-	{"sink.bigquery.connection", "--rest-endpoint, --grpc-endpoint, --key-file"},
+	{"sink.bigquery.connection", "--rest-endpoint, --grpc-endpoint, --storage-endpoint, --key-file"},
 	{"source.files.paths", "FILE"},
 	{"source.files.format", "--format"},
 	{"source.files.csv.delimiter", "--delimiter"},

@@ -17,6 +17,7 @@ const (
 	dirKey     = "MILLRACE_E2E_DIR"
 	restKey    = "MILLRACE_E2E_REST"
 	grpcKey    = "MILLRACE_E2E_GRPC"
+	storageKey = "MILLRACE_E2E_STORAGE"
 	methodKey  = "MILLRACE_E2E_METHOD"
 	lanesKey   = "MILLRACE_E2E_LANES"
 	restartKey = "MILLRACE_E2E_RESTARTS"
@@ -49,7 +50,7 @@ func runService(ctx context.Context) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
 	defer stop()
 	c := config()
-	c.Dir, c.RESTAddr, c.GRPCAddr = os.Getenv(dirKey), os.Getenv(restKey), os.Getenv(grpcKey)
+	c.Dir, c.RESTAddr, c.GRPCAddr, c.GCSAddr = os.Getenv(dirKey), os.Getenv(restKey), os.Getenv(grpcKey), os.Getenv(storageKey)
 	bq, err := localbq.Start(ctx, c)
 	if err != nil {
 		return err

@@ -47,19 +47,21 @@ func permissions(p *job.Parsed, plan *Plan) []Permission {
 			need(OnDataset, dataset, "bigquery.tables.setCategory", "make tables whose columns have policy tags")
 		}
 	}
-	if plan.Method == "exactly-once" {
-		need(OnTable, b.Table, "bigquery.tables.updateData", "append rows and make them visible (CreateWriteStream, AppendRows, FlushRows)")
-	} else {
-		need(OnTable, b.Table, "bigquery.tables.updateData", "append rows (AppendRows)")
-	}
 	var reads []string
-	if plan.Method == "exactly-once" {
+	switch plan.Method {
+	case "exactly-once":
+		need(OnTable, b.Table, "bigquery.tables.updateData", "append rows and make them visible (CreateWriteStream, AppendRows, FlushRows)")
 		reads = append(reads, "look its streams up after a restart (GetWriteStream)")
+	case "file-loads":
+		fileLoads(b, need)
+		reads = append(reads, "find out whether it is there, and its columns (tables.get)")
+	default:
+		need(OnTable, b.Table, "bigquery.tables.updateData", "append rows (AppendRows)")
+		if b.Location == "" {
+			reads = append(reads, "find out where its dataset is (GetWriteStream)")
+		}
 	}
-	if plan.Method != "exactly-once" && b.Location == "" {
-		reads = append(reads, "find out where its dataset is (GetWriteStream)")
-	}
-	if b.Schema.Table {
+	if b.Schema.Table && plan.Method != "file-loads" {
 		reads = append(reads, "read its columns (tables.get)")
 	} else if plan.SchemaUpdate != "" {
 		reads = append(reads, "compare its columns (tables.get)")
@@ -114,6 +116,29 @@ func reading(p *job.Parsed, need func(kind Kind, resource, name, use string)) {
 	}
 }
 
+// fileLoads are those of the jobs that load files, and of what they are loaded from.
+func fileLoads(b *job.BigQuery, need func(kind Kind, resource, name, use string)) {
+	project, dataset := containers(b.Table)
+	f := b.FileLoads
+	need(OnProject, cmp.Or(f.JobProject, project), "bigquery.jobs.create", "load files, copy and query temporary tables (jobs.insert, jobs.get)")
+	need(OnTable, b.Table, "bigquery.tables.updateData", "have rows loaded (load, copy and query jobs)")
+	if b.Location == "" {
+		need(OnDataset, dataset, "bigquery.datasets.get", "find out where jobs have to run (datasets.get)")
+	}
+	temp := dataset
+	if f.TempDataset != "" {
+		temp = cmp.Or(f.TempProject, project) + "." + f.TempDataset
+	}
+	for _, name := range []string{"create", "updateData", "get", "getData", "delete"} {
+		need(OnDataset, temp, "bigquery.tables."+name, "have temporary tables, where one load job is too small")
+	}
+	if bucket, ok := bucketOf(f.StagingPath); ok {
+		need(OnBucket, bucket, "storage.objects.create", "stage files")
+		need(OnBucket, bucket, "storage.objects.get", "load files")
+		need(OnBucket, bucket, "storage.objects.delete", "delete files that are loaded")
+	}
+}
+
 // containers are the project and the dataset of a table's name, with the placeholders of a pattern.
 func containers(name string) (project, dataset string) {
 	dataset, _ = cutLast(name)
@@ -157,7 +182,7 @@ func anyTags(fields []table.Field) bool {
 	return false
 }
 
-// bucketOf is the bucket of a checkpoint store.
+// bucketOf is the bucket of a checkpoint store or a staging path.
 func bucketOf(store string) (string, bool) {
 	rest, ok := strings.CutPrefix(store, "gs://")
 	if !ok {

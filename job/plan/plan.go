@@ -165,6 +165,8 @@ var guarantees = map[string]string{
 	"default": "every row arrives at least once: rows can be queried once they are acknowledged, and a failure makes those since the newest checkpoint arrive again",
 	"exactly-once": "every row arrives exactly once, as long as the checkpoint store is kept: rows can be queried once the checkpoint " +
 		"that covers them is committed, and a failure adds none",
+	"file-loads": "every row arrives exactly once, as long as the checkpoint store and the staged files are kept: rows can be queried once load jobs " +
+		"have brought in the checkpoint that covers them, or all of the input, and a failure adds none",
 }
 
 func create(c job.Create, datasets bool) Create {

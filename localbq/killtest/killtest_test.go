@@ -305,11 +305,11 @@ func TestServer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			k := killtest.ServerTest{
 				Prepare: makeTable,
-				Server: func(_ testing.TB, dir, restAddr, grpcAddr string) *exec.Cmd {
-					return command("service", state+"="+dir, rest+"="+restAddr, endpoint+"="+grpcAddr)
+				Server: func(_ testing.TB, dir string, at killtest.Addresses) *exec.Cmd {
+					return command("service", state+"="+dir, rest+"="+at.REST, endpoint+"="+at.GRPC)
 				},
-				Client: func(_ testing.TB, dir, _, grpcAddr string) *exec.Cmd {
-					return command(name, state+"="+dir, endpoint+"="+grpcAddr, manner+"="+careful)
+				Client: func(_ testing.TB, dir string, at killtest.Addresses) *exec.Cmd {
+					return command(name, state+"="+dir, endpoint+"="+at.GRPC, manner+"="+careful)
 				},
 				Check: func(t testing.TB, bq *localbq.Instance) {
 					check(t, bq)

@@ -24,10 +24,10 @@ import (
 type ServerTest struct {
 	// Prepare makes what the client expects to find. The service that it is given is closed before Server starts.
 	Prepare func(t testing.TB, bq *localbq.Instance)
-	// Server is the process that serves folder dir at the two addresses until it is interrupted or killed.
-	Server func(t testing.TB, dir, rest, grpc string) *exec.Cmd
+	// Server is the process that serves folder dir at the addresses until it is interrupted or killed.
+	Server func(t testing.TB, dir string, at Addresses) *exec.Cmd
 	// Client is the process that uses it. It may keep what it likes in dir, and finds it there when it is started again.
-	Client func(t testing.TB, dir, rest, grpc string) *exec.Cmd
+	Client func(t testing.TB, dir string, at Addresses) *exec.Cmd
 	// Check judges what the folder holds once the client has ended well. Fails the point's test through t.
 	Check func(t testing.TB, bq *localbq.Instance)
 
@@ -40,6 +40,9 @@ type ServerTest struct {
 	SampleSeed uint64
 	Deaths     int
 }
+
+// Addresses are where a service is, and is again after each start: host:port of each of its interfaces.
+type Addresses struct{ REST, GRPC, Storage string }
 
 // Run goes through all points, as Test.Run does.
 func (k ServerTest) Run(t *testing.T) {
@@ -65,13 +68,13 @@ type site struct {
 	*ServerTest
 	t           testing.TB
 	data, state string // folders of the service and of the client
-	rest, grpc  string // addresses
+	at          Addresses
 	server      *process
 }
 
 func (k ServerTest) site(t testing.TB) *site {
 	t.Helper()
-	s := &site{ServerTest: &k, t: t, data: t.TempDir(), state: t.TempDir(), rest: freeAddress(t), grpc: freeAddress(t)}
+	s := &site{ServerTest: &k, t: t, data: t.TempDir(), state: t.TempDir(), at: Addresses{freeAddress(t), freeAddress(t), freeAddress(t)}}
 	if k.Prepare != nil {
 		s.prepare()
 	}
@@ -118,7 +121,7 @@ var (
 // serve starts the service and waits until it answers.
 func (s *site) serve() {
 	s.t.Helper()
-	s.server = launch(s.t, s.Server(s.t, s.data, s.rest, s.grpc))
+	s.server = launch(s.t, s.Server(s.t, s.data, s.at))
 	for s.server.running.Err() == nil {
 		if _, err := s.ask(http.MethodGet, "clock", nil); err == nil {
 			return
@@ -137,7 +140,7 @@ func (s *site) ask(method, what string, body any) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	q, err := http.NewRequestWithContext(s.server.running, method, "http://"+s.rest+"/local/v1/"+what, bytes.NewReader(text))
+	q, err := http.NewRequestWithContext(s.server.running, method, "http://"+s.at.REST+"/local/v1/"+what, bytes.NewReader(text))
 	if err != nil {
 		return nil, err
 	}
@@ -179,7 +182,7 @@ func (s *site) over() *localbq.Instance {
 
 func (s *site) launch() *process {
 	s.t.Helper()
-	return launch(s.t, s.Client(s.t, s.state, s.rest, s.grpc))
+	return launch(s.t, s.Client(s.t, s.state, s.at))
 }
 
 func (s *site) arm(d death) {

@@ -187,11 +187,11 @@ func persisted(r *http.Response, answer []byte) (int, error) {
 // there whole or not at all; a resumable upload goes on where it was.
 func TestStorage(t *testing.T) {
 	killtest.ServerTest{
-		Server: func(_ testing.TB, dir, restAddr, _ string) *exec.Cmd {
-			return command("service", state+"="+dir, rest+"="+restAddr)
+		Server: func(_ testing.TB, dir string, at killtest.Addresses) *exec.Cmd {
+			return command("service", state+"="+dir, rest+"="+at.REST)
 		},
-		Client: func(_ testing.TB, dir, restAddr, _ string) *exec.Cmd {
-			return command("storage", state+"="+dir, rest+"="+restAddr)
+		Client: func(_ testing.TB, dir string, at killtest.Addresses) *exec.Cmd {
+			return command("storage", state+"="+dir, rest+"="+at.REST)
 		},
 		Check: func(t testing.TB, bq *localbq.Instance) {
 			got, err := objects(bq)

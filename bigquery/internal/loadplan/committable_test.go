@@ -193,6 +193,7 @@ func TestProfile(t *testing.T) {
 		for _, c := range []loadplan.Config{
 			{}, {JobProject: "x"}, {Location: "x"}, {TempProject: "x"}, {TempDataset: "x"}, {Disposition: loadplan.Truncate},
 			{Disposition: loadplan.TruncateData}, {Disposition: loadplan.Empty}, {JobProject: "x1:y"}, {JobProject: "x", Location: "y"},
+			{Bounds: loadplan.Limits{FilesPerLoad: 1}}, {Bounds: loadplan.Limits{BytesPerLoad: 1}}, {Bounds: loadplan.Limits{SourcesPerCopy: 1}},
 			{JobProject: "-:"}, {JobProject: "\x00"}, {Location: "\x00"},
 		} {
 			p := c.Profile()

@@ -17,6 +17,8 @@ type Config struct {
 	TempProject string // of TempDataset; "" is the project of each destination
 	TempDataset string // of temporary tables; "" is the dataset of each destination
 	Disposition Disposition
+	// Bounds are limits below the service's; what is 0 in them, and all but those of one load and one copy, is the service's.
+	Bounds Limits
 	// AllowProfileChange lets committables be planned that were made with other options; see [Config.Profile].
 	AllowProfileChange bool
 }
@@ -32,6 +34,9 @@ func (c Config) Profile() string {
 			continue
 		}
 		b = append(append(strconv.AppendInt(b, int64(len(v)), 10), ':'), v...)
+	}
+	if l := c.Bounds; l.FilesPerLoad != 0 || l.BytesPerLoad != 0 || l.SourcesPerCopy != 0 {
+		b = fmt.Appendf(b, "%d:%d:%d", l.FilesPerLoad, l.BytesPerLoad, l.SourcesPerCopy) // other cuts are other jobs
 	}
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:4])

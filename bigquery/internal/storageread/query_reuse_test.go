@@ -106,9 +106,9 @@ func TestQueryReuse(t *testing.T) {
 	gone, there := answer{code: 404, reason: "notFound"}, answer{kind: "TABLE"}
 	aged := func(a answer, age time.Duration) answer { a.age = age; return a }
 	type want struct {
-		calls                   string
-		submitted, reattached   int64
-		err, warned, notInError string
+		calls                 string
+		submitted, reattached int64
+		err, warned           string
 	}
 	for _, c := range []struct {
 		name   string
