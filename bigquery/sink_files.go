@@ -35,7 +35,7 @@ func (s *Sink[T]) newFileWriter(ctx context.Context, wc stream.WriterContext) (s
 	if err != nil {
 		return nil, fmt.Errorf("bigquery sink: %w", err)
 	}
-	return &fileWriter[T]{front: s.front(), core: core}, nil
+	return &fileWriter[T]{front: s.front(c.Log), core: core}, nil
 }
 
 // Write finds the record's table, makes its row, and writes it to the table's file.
@@ -47,7 +47,7 @@ func (w *fileWriter[T]) Write(ctx context.Context, r *stream.Record[T]) error {
 			return err
 		}
 	}
-	row, err := w.encode(w.core.Log(), w.row[:0], t.Destination(), r.Value)
+	row, err := w.encode(w.row[:0], t.Destination(), r.Value)
 	switch {
 	case skipped(err):
 		w.core.Skip()
