@@ -36,7 +36,7 @@ func (a *AvroEncoder) straight(buf []byte, m *Message, data []byte) (_ []byte, o
 				buf = append(buf, 2)
 			}
 			buf = append(append(buf, data[at]<<1), text...)
-			at, ok = end, c.Kind == Bytes || utf8.Valid(text)
+			at, ok = end, c.Kind == Bytes || valid(text)
 		default:
 			if !c.required {
 				buf = append(buf, 2)
@@ -48,6 +48,31 @@ func (a *AvroEncoder) straight(buf []byte, m *Message, data []byte) (_ []byte, o
 		}
 	}
 	return appendAbsent(buf, m.Columns[next:])
+}
+
+// valid is utf8.Valid, faster where text is short and ASCII.
+func valid(b []byte) bool {
+	const high = 0x8080808080808080
+	n := len(b)
+	switch {
+	case n > 64:
+		return utf8.Valid(b)
+	case n >= 8:
+		bits := binary.LittleEndian.Uint64(b[n-8:])
+		for i := 0; i+8 < n; i += 8 {
+			bits |= binary.LittleEndian.Uint64(b[i:])
+		}
+		return bits&high == 0 || utf8.Valid(b)
+	case n >= 4:
+		bits := binary.LittleEndian.Uint32(b) | binary.LittleEndian.Uint32(b[n-4:])
+		return bits&(high>>32) == 0 || utf8.Valid(b)
+	}
+	for _, c := range b {
+		if c >= utf8.RuneSelf {
+			return utf8.Valid(b)
+		}
+	}
+	return true
 }
 
 // later finds the column of the tag at an index, which must be column next or one behind it, and where the tag ends; -1
@@ -110,7 +135,7 @@ func (a *AvroEncoder) straightValue(buf []byte, c *Column, data []byte, at int) 
 
 func (a *AvroEncoder) straightContent(buf []byte, c *Column, content []byte) (_ []byte, ok bool) {
 	if c.Kind == Text || c.Kind == Bytes {
-		if c.Kind == Text && !utf8.Valid(content) || c.Field.MaxLength > 0 && c.Content(content) != nil {
+		if c.Kind == Text && !valid(content) || c.Field.MaxLength > 0 && c.Content(content) != nil {
 			return buf, false
 		}
 		return append(appendLong(buf, int64(len(content))), content...), true
