@@ -57,6 +57,7 @@ func NewSource[T any](from Input, rows row.Deserializer[T], o SourceOptions) (*S
 	if err := errors.Join(faults...); err != nil {
 		return nil, fmt.Errorf("bigquery source: %w", err)
 	}
+	config.Board = &storageread.Board{}
 	return &Source[T]{config: config, rows: rows}, nil
 }
 
@@ -104,6 +105,17 @@ func (s *Source[T]) NewReader(_ context.Context, rc stream.ReaderContext) (strea
 func (s *Source[T]) Locate(p stream.Position) stream.Location {
 	return stream.Location{Name: p.Split, Row: p.Row}
 }
+
+// SourceReport is a read as it is now: Session and when it Expires, how many Streams the service made and how many of them are
+// Waiting for a lane, and those that lanes are Reading.
+type SourceReport = storageread.Report
+
+// ReadingReport is a stream that is being read: how far it was received, in rows and as a share of the stream, by how much the
+// service slows it down, and what went wrong on the way.
+type ReadingReport = storageread.Reading
+
+// Report answers how the read of an engine is going. It may be called at any time.
+func (s *Source[T]) Report() SourceReport { return s.config.Board.Report() }
 
 // Lineage is the table that is read; none with a query, whose tables only BigQuery knows. It reads nothing but the
 // configuration.

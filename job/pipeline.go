@@ -373,6 +373,16 @@ func (pl *Pipeline) Connection() Connection { return pl.file.Sink.BigQuery.Conne
 // Tables is what has been done to each table so far, by name. It may be called while the job runs.
 func (pl *Pipeline) Tables() []bigquery.DestinationReport { return pl.sink.Report() }
 
+// Reading is how the read of BigQuery is going, nil where something else is read. It may be called while the job runs.
+func (pl *Pipeline) Reading() *bigquery.SourceReport {
+	s, ok := pl.input.(*bigquery.Source[files.Record])
+	if !ok {
+		return nil
+	}
+	r := s.Report()
+	return &r
+}
+
 // RunOptions say how to run, beyond what the file says. Zero values leave the file's word.
 type RunOptions struct {
 	Parallelism int

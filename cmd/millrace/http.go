@@ -13,8 +13,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/millrace-dev/millrace/bigquery"
 	"github.com/millrace-dev/millrace/engine"
 	"github.com/millrace-dev/millrace/internal/telemetry"
+	"github.com/millrace-dev/millrace/job"
 	"github.com/millrace-dev/millrace/stream"
 )
 
@@ -49,16 +51,16 @@ func (f *httpFlags) token() (string, error) {
 
 // watcher shows a running job over HTTP.
 type watcher struct {
-	job    string // its name while it has not begun
+	name   string // the job's, while it has not begun
 	handle *engine.Handle
 	meters *telemetry.Meter
 	server *http.Server
 	served chan error
-	tables atomic.Pointer[func() []tableReport] // nil until there is a sink
+	shown  atomic.Pointer[job.Pipeline] // nil until it is made ready
 }
 
 // watch starts to serve; without an address it counts nothing and serves nothing.
-func (a *app) watch(ctx context.Context, f *httpFlags, job string, handle *engine.Handle) (*watcher, error) {
+func (a *app) watch(ctx context.Context, f *httpFlags, name string, handle *engine.Handle) (*watcher, error) {
 	token, err := f.token()
 	if err != nil {
 		return nil, err
@@ -74,7 +76,7 @@ func (a *app) watch(ctx context.Context, f *httpFlags, job string, handle *engin
 	if err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
-	w := &watcher{job: job, handle: handle, meters: meters, served: make(chan error, 1)}
+	w := &watcher{name: name, handle: handle, meters: meters, served: make(chan error, 1)}
 	host, _, _ := net.SplitHostPort(f.addr)
 	w.server = &http.Server{
 		Handler:           &webGuard{append(f.hosts, host), w.routes(token)},
@@ -102,8 +104,9 @@ func (w *watcher) routes(token string) http.Handler {
 	})
 	mux.HandleFunc("GET /api/job", func(rw http.ResponseWriter, _ *http.Request) {
 		s := w.handle.Status()
-		s.Job = cmp.Or(s.Job, w.job)
-		answer(rw, http.StatusOK, jobStatus(s, w.reports()))
+		s.Job = cmp.Or(s.Job, w.name)
+		tables, reading := w.reports()
+		answer(rw, http.StatusOK, jobStatus(s, tables, reading))
 	})
 	c := &control{w.handle, token}
 	mux.HandleFunc("POST /api/savepoint", c.withToken(c.savepoint))
@@ -111,14 +114,15 @@ func (w *watcher) routes(token string) http.Handler {
 	return mux
 }
 
-// show adds what has become of the tables, once there is a sink.
-func (w *watcher) show(tables func() []tableReport) { w.tables.Store(&tables) }
+// show adds what the job reads and what has become of its tables, once it is ready.
+func (w *watcher) show(p *job.Pipeline) { w.shown.Store(p) }
 
-func (w *watcher) reports() []tableReport {
-	if tables := w.tables.Load(); tables != nil {
-		return (*tables)()
+// reports are what the tables have come to, and the read of BigQuery, nil where there is none.
+func (w *watcher) reports() ([]tableReport, *bigquery.SourceReport) {
+	if p := w.shown.Load(); p != nil {
+		return p.Tables(), p.Reading()
 	}
-	return nil
+	return nil, nil
 }
 
 func (w *watcher) meter() stream.Meter {

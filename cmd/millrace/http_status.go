@@ -1,8 +1,10 @@
 package main
 
 import (
+	"math"
 	"time"
 
+	"github.com/millrace-dev/millrace/bigquery"
 	"github.com/millrace-dev/millrace/engine"
 )
 
@@ -23,6 +25,7 @@ type jobStatusJSON struct {
 
 	Lanes        []laneJSON        `json:"lanes"`
 	Splits       splitsJSON        `json:"splits"`
+	Reading      *readingJSON      `json:"reading,omitempty"`
 	Destinations []destinationJSON `json:"destinations"`
 
 	Checkpoint        int64            `json:"checkpoint"`
@@ -55,6 +58,24 @@ type splitsJSON struct {
 	Finished int64 `json:"finished"`
 }
 
+type readingJSON struct {
+	Session string       `json:"session,omitempty"`
+	Expires *time.Time   `json:"expires,omitempty"`
+	Streams int          `json:"streams,omitempty"`
+	Waiting int          `json:"waiting"`
+	Open    []streamJSON `json:"open"`
+}
+
+type streamJSON struct {
+	Stream    string         `json:"stream"`
+	Received  int64          `json:"received"`
+	Progress  *float64       `json:"progress,omitempty"`
+	Throttled int            `json:"throttled"`
+	Retries   int64          `json:"retries"`
+	Since     time.Time      `json:"since"`
+	LastError *lastErrorJSON `json:"last_error,omitempty"`
+}
+
 type checkpointJSON struct {
 	ID         int64     `json:"id"`
 	Taken      time.Time `json:"taken"`
@@ -82,13 +103,14 @@ type lastErrorJSON struct {
 	Message string    `json:"message"`
 }
 
-func jobStatus(s engine.Status, tables []tableReport) jobStatusJSON {
+func jobStatus(s engine.Status, tables []tableReport, reading *bigquery.SourceReport) jobStatusJSON {
 	t := s.Tally
 	j := jobStatusJSON{
 		Job: s.Job, State: s.State.String(), Started: s.Started,
 		Read: t.Read, Written: t.Written, DeadLettered: t.DeadLettered, Skipped: t.Skipped, Failed: t.Failed, Buffered: t.Lost(), Bytes: t.Bytes,
 		InputBytes: s.InputBytes, TotalBytes: s.TotalBytes,
 		Lanes: each(s.Lanes, laneStatus), Splits: splitsJSON(s.Splits), Destinations: each(tables, destinationStatus),
+		Reading:    readingStatus(reading),
 		Checkpoint: s.Checkpoint.ID, Checkpoints: s.Checkpoints, FailedCheckpoints: s.FailedCheckpoints,
 		RecentCheckpoints: each(s.Recent, checkpointStatus),
 		ResumedFrom:       s.ResumedFrom, StartedAnew: s.StartedAnew, Restarts: s.Restarts,
@@ -97,6 +119,28 @@ func jobStatus(s engine.Status, tables []tableReport) jobStatusJSON {
 		j.LastFailure, j.LastFailureAt = s.LastFailure.Error(), &s.LastFailureAt
 	}
 	return j
+}
+
+func readingStatus(r *bigquery.SourceReport) *readingJSON {
+	if r == nil {
+		return nil
+	}
+	out := &readingJSON{Session: r.Session, Streams: r.Streams, Waiting: r.Waiting, Open: each(r.Reading, streamStatus)}
+	if !r.Expires.IsZero() {
+		out.Expires = &r.Expires
+	}
+	return out
+}
+
+func streamStatus(r bigquery.ReadingReport) streamJSON {
+	out := streamJSON{Stream: r.Stream, Received: r.Received, Throttled: r.Throttled, Retries: r.Retries, Since: r.Since}
+	if !math.IsNaN(r.Progress) {
+		out.Progress = &r.Progress
+	}
+	if r.LastError != nil {
+		out.LastError = &lastErrorJSON{At: r.LastErrorAt, Code: r.LastErrorCode(), Message: r.LastError.Error()}
+	}
+	return out
 }
 
 // each never answers nil: lists are lists in JSON also when they are empty.

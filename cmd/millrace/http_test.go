@@ -20,6 +20,7 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
+	"github.com/millrace-dev/millrace/bigquery"
 	"github.com/millrace-dev/millrace/bigquery/table"
 	"github.com/millrace-dev/millrace/engine"
 	"github.com/millrace-dev/millrace/internal/telemetry"
@@ -52,8 +53,11 @@ func TestJobStatus(t *testing.T) {
 	status, tables := fullStatus(at)
 	nothingMissing(t, "Status", reflect.ValueOf(status))
 	nothingMissing(t, "tables", reflect.ValueOf(tables))
+	reading := &bigquery.SourceReport{Session: "s", Expires: at, Streams: 8, Waiting: 3, Reading: []bigquery.ReadingReport{{Stream: hostileName, Received: 70, Progress: 0.5,
+		Throttled: 25, Retries: 2, LastError: errors.New(hostileName), LastErrorAt: at, Since: at}}}
+	nothingMissing(t, "reading", reflect.ValueOf(*reading))
 	w := httptest.NewRecorder()
-	answer(w, http.StatusOK, jobStatus(status, tables))
+	answer(w, http.StatusOK, jobStatus(status, tables, reading))
 	for _, r := range w.Body.String() {
 		if r == '<' || r == '>' || r == '\x1b' || r == '\u2028' {
 			t.Errorf("the answer has %q as it is", r)
@@ -71,6 +75,9 @@ func TestJobStatus(t *testing.T) {
 		"lanes": []any{map[string]any{"lane": 1., "doing": "reading", "split": clean, "position": 77., "read": 10., "written": 4.,
 			"dead_lettered": 2., "skipped": 1., "buffered": 3., "bytes": 500.}},
 		"splits": map[string]any{"assigned": 5., "finished": 4.},
+		"reading": map[string]any{"session": "s", "expires": "2026-01-02T03:04:05Z", "streams": 8., "waiting": 3., "open": []any{map[string]any{
+			"stream": clean, "received": 70., "progress": 0.5, "throttled": 25., "retries": 2., "since": "2026-01-02T03:04:05Z",
+			"last_error": map[string]any{"at": "2026-01-02T03:04:05Z", "code": "UNCLASSIFIED", "message": clean}}}},
 		"destinations": []any{map[string]any{"destination": "p.d.t", "rows": 9., "bytes": 900., "dead_lettered": 3., "created": true,
 			"changes":       []any{clean},
 			"append_errors": 4., "append_retries": 5.,
@@ -84,7 +91,7 @@ func TestJobStatus(t *testing.T) {
 		t.Error(d)
 	}
 	empty := httptest.NewRecorder()
-	answer(empty, http.StatusOK, jobStatus(engine.Status{}, nil))
+	answer(empty, http.StatusOK, jobStatus(engine.Status{}, nil, nil))
 	for _, list := range []string{`"lanes":[]`, `"destinations":[]`, `"recent_checkpoints":[]`} {
 		if !strings.Contains(empty.Body.String(), list) {
 			t.Errorf("no %s in %s", list, empty.Body)
@@ -208,7 +215,7 @@ func TestReadyAndHealthy(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer meters.Close(context.Background())
-	w := &watcher{job: "j", handle: new(engine.Handle), meters: meters}
+	w := &watcher{name: "j", handle: new(engine.Handle), meters: meters}
 	h := w.routes("")
 	if r := ask(h, "GET", "/api/job"); r.Code != http.StatusOK || !strings.HasPrefix(r.Body.String(), `{"job":"j","state":"not started",`) {
 		t.Errorf("before it begins: %d %s", r.Code, r.Body)

@@ -116,7 +116,7 @@ lineage: { file: lineage.ndjson }
 			}
 			defer meters.Close(context.Background())
 			w := &watcher{handle: new(engine.Handle), meters: meters}
-			w.show(pipeline.Tables)
+			w.show(pipeline)
 			if _, err := pipeline.Run(t.Context(), job.RunOptions{Handle: w.handle, Meter: meters}); !errors.Is(err, bigquery.ErrCredentials) {
 				t.Fatalf("ended with %v", err)
 			}

@@ -122,7 +122,7 @@ func (a *app) runPrepared(ctx context.Context, parsed *job.Parsed, prepare func(
 	if err != nil {
 		return err
 	}
-	watch.show(pipeline.Tables)
+	watch.show(pipeline)
 	signals.running.Store(true)
 	stopProgress := bar.follow(handle)
 	result, err := pipeline.Run(ctx, job.RunOptions{

@@ -45,6 +45,7 @@ type Config struct {
 	StallTimeout       time.Duration // 0 is for ever
 	Limit              int64         // rows in all; noLimit reads everything
 
+	Board      *Board // nil shows nothing
 	Connection gcp.Connection
 	Pacer      retry.Pacer
 

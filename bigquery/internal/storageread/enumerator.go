@@ -14,6 +14,7 @@ import (
 type Enumerator struct {
 	state
 	lanes int
+	board *Board
 	log   *slog.Logger
 	count enumeratorMeter
 	err   error // why there will be no splits
@@ -42,7 +43,7 @@ type enumeratorMeter struct {
 // NewEnumerator starts to plan. From a state that says the plan has been made it opens no connection and makes no call:
 // a second session would read another instant.
 func (c *Config) NewEnumerator(ctx context.Context, ec stream.EnumeratorContext) (*Enumerator, error) {
-	e := &Enumerator{lanes: ec.Lanes, log: ec.Log, count: enumeratorMeter{
+	e := &Enumerator{lanes: ec.Lanes, board: c.Board, log: ec.Log, count: enumeratorMeter{
 		sessions:   ec.Meter.Counter(ReadSessionsCreated),
 		assigned:   ec.Meter.Counter(SplitsAssigned),
 		returned:   ec.Meter.Counter(SplitsReturned),
@@ -66,6 +67,7 @@ func (c *Config) NewEnumerator(ctx context.Context, ec stream.EnumeratorContext)
 }
 
 func (e *Enumerator) restored() {
+	e.board.planned(&e.state, 0)
 	e.gauge()
 	facts := []any{"session", e.session, "expires", e.expires, "splits", len(e.pending)}
 	if !e.expires.IsZero() && time.Now().After(e.expires) {
@@ -107,6 +109,7 @@ func (e *Enumerator) adopt() {
 	}
 	e.outcome.session = nil
 	e.count.sessions.Add(1)
+	e.board.planned(&e.state, len(s.Streams))
 	e.gauge()
 	e.announce(len(s.Streams))
 }
@@ -120,7 +123,10 @@ func (e *Enumerator) announce(streams int) {
 	e.log.Info("created a read session", facts...)
 }
 
-func (e *Enumerator) gauge() { e.count.unassigned.Set(int64(len(e.pending))) }
+func (e *Enumerator) gauge() {
+	e.count.unassigned.Set(int64(len(e.pending)))
+	e.board.queued(len(e.pending))
+}
 
 // Next hands out the split that waits longest. It keeps no record of who got it: one that does not come back is read.
 func (e *Enumerator) Next(int) (stream.Split, error) {

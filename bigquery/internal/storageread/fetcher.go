@@ -24,12 +24,13 @@ type fetcher struct {
 	queue  *blockQueue
 	log    *slog.Logger
 	count  fetchCounters
+	shown  *progress
 
 	cancel context.CancelFunc
 	done   chan struct{}
 }
 
-type fetchCounters struct{ rows, bytes, retries stream.Counter }
+type fetchCounters struct{ rows, bytes, retries, throttled stream.Counter }
 
 // start begins to fetch. ctx lends its values; it does not bound the fetcher's life.
 func (f *fetcher) start(ctx context.Context) {
@@ -37,6 +38,7 @@ func (f *fetcher) start(ctx context.Context) {
 	f.done = make(chan struct{})
 	go func() {
 		defer close(f.done)
+		defer f.shown.closed()
 		f.queue.finish(f.run(ctx))
 	}()
 }
@@ -58,6 +60,7 @@ func (f *fetcher) run(ctx context.Context) error {
 		if end != nil {
 			return end
 		}
+		f.shown.note(func(r *Reading) { r.LastError, r.LastErrorAt, r.Retries = err, time.Now(), r.Retries+1 })
 		f.log.InfoContext(ctx, "reading on after an error", "stream", f.stream, "offset", f.resume.received,
 			"wait", wait, "error", err)
 		if err := retry.Sleep(ctx, wait); err != nil {
@@ -111,8 +114,23 @@ func (f *fetcher) received(resp *storagepb.ReadRowsResponse) error {
 	f.count.rows.Add(resp.RowCount)
 	f.count.bytes.Add(int64(len(data)))
 	f.resume.got(resp.RowCount)
+	f.note(resp)
 	f.queue.put(block{data, resp.RowCount, resp.GetStats().GetProgress().GetAtResponseEnd()})
 	return nil
+}
+
+// note shows a response.
+func (f *fetcher) note(resp *storagepb.ReadRowsResponse) {
+	throttled := int(resp.GetThrottleState().GetThrottlePercent())
+	if throttled > 0 {
+		f.count.throttled.Add(1)
+	}
+	f.shown.note(func(r *Reading) {
+		r.Received, r.Throttled, r.Since = f.resume.received, throttled, time.Now()
+		if p := resp.GetStats().GetProgress(); p != nil {
+			r.Progress = p.AtResponseEnd
+		}
+	})
 }
 
 // watch cancels a call that stays silent for too long.

@@ -10,6 +10,8 @@ var (
 		Help: "Serialized bytes of blocks received from read streams. Not what is billed."}
 	ReadRetries = stream.Instrument{Name: "millrace.bigquery.source.reader.read_retries", Unit: "1",
 		Help: "ReadRows calls issued again after an error."}
+	ThrottledResponses = stream.Instrument{Name: "millrace.bigquery.source.reader.throttled_responses", Unit: "1",
+		Help: "Responses that came while the service slowed their stream down."}
 	RecordsEmitted = stream.Instrument{Name: "millrace.bigquery.source.reader.records_emitted", Unit: "1",
 		Help: "Records made of rows; may be fewer or more than the rows."}
 	RecordsSkipped = stream.Instrument{Name: "millrace.bigquery.source.reader.records_skipped", Unit: "1",
@@ -30,5 +32,5 @@ var (
 )
 
 // Instruments lists them all.
-var Instruments = []stream.Instrument{RowsRead, BytesRead, ReadRetries, RecordsEmitted, RecordsSkipped,
+var Instruments = []stream.Instrument{RowsRead, BytesRead, ReadRetries, ThrottledResponses, RecordsEmitted, RecordsSkipped,
 	ReadSessionsCreated, SplitsAssigned, SplitsReturned, UnassignedSplits, QueryJobsSubmitted, QueryJobsReattached}

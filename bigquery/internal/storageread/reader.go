@@ -33,7 +33,7 @@ func (c *Config) NewReader(a Attempt) *Reader {
 	return &Reader{config: c, log: a.Log, count: fetchCounters{
 		rows:    a.Meter.Counter(RowsRead),
 		bytes:   a.Meter.Counter(BytesRead),
-		retries: a.Meter.Counter(ReadRetries),
+		retries: a.Meter.Counter(ReadRetries), throttled: a.Meter.Counter(ThrottledResponses),
 	}}
 }
 
@@ -100,6 +100,7 @@ func (r *Reader) startFetching(ctx context.Context, position int64) error {
 		queue:  newBlockQueue(r.config.FetchQueue * r.config.MaxBytesPerFetch),
 		log:    r.log,
 		count:  r.count,
+		shown:  r.config.Board.opened(r.split.Stream, position),
 	}
 	r.fetch.start(ctx)
 	return nil
