@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"reflect"
 
-	"github.com/millrace-dev/millrace/bigquery/internal/outcome"
 	"github.com/millrace-dev/millrace/bigquery/internal/fileload"
+	"github.com/millrace-dev/millrace/bigquery/internal/outcome"
 	"github.com/millrace-dev/millrace/bigquery/internal/storagewrite"
 	"github.com/millrace-dev/millrace/bigquery/row"
 	"github.com/millrace-dev/millrace/bigquery/table"
