@@ -212,7 +212,8 @@ type desk struct {
 	log   *bytes.Buffer
 	cfg   Config
 	now   int
-	taken int64 // checkpoints
+	taken int64    // checkpoints
+	notes [][]byte // schemas of files, promised beside them
 }
 
 var plainSchema = &table.Schema{Fields: []table.Field{{Name: "id", Type: table.Int64}, {Name: "s", Type: table.String}}}
@@ -290,6 +291,10 @@ func (d *desk) checkpoint(final bool) ([]loadplan.Committable, error) {
 	var files []loadplan.Committable
 	for _, p := range promises {
 		var f loadplan.Committable
+		if isSchemaNote(p.Data) {
+			d.notes = append(d.notes, p.Data)
+			continue
+		}
 		if err := f.UnmarshalBinary(p.Data); err != nil {
 			d.Fatal(err)
 		}
