@@ -1,7 +1,6 @@
 package fileload_test
 
 import (
-	"encoding/binary"
 	"errors"
 	"slices"
 	"strings"
@@ -13,7 +12,6 @@ import (
 	"github.com/millrace-dev/millrace/bigquery/internal/tableadmin"
 	"github.com/millrace-dev/millrace/bigquery/table"
 	"github.com/millrace-dev/millrace/localbq"
-	"github.com/millrace-dev/millrace/stream"
 )
 
 // fieldsOf are the names and modes of columns.
@@ -219,40 +217,6 @@ func TestSchemas(t *testing.T) {
 		if len(b.calls("tables.patch", "jobs.insert")) > 0 {
 			t.Errorf("calls %v", b.calls())
 		}
-	})
-	t.Run("columns that the next process has yet to learn of", func(t *testing.T) {
-		learnt := columns(field("f2", table.String))
-		note := func(to table.Destination) stream.Committable {
-			data := []byte("s\x01")
-			for _, text := range []string{to.Project, to.Dataset, to.Table, string(learnt.CompactJSON())} {
-				data = append(binary.AppendUvarint(data, uint64(len(text))), text...)
-			}
-			return stream.Committable{Key: "schema", Data: data}
-		}
-		for _, d := range []loadplan.Disposition{loadplan.Append, loadplan.Truncate} {
-			for _, there := range []bool{true, false} {
-				b := newBench(t, localbq.Config{})
-				b.cfg.Options.Plan.Disposition = d
-				b.cfg.Update.AllowNewFields = true
-				if there {
-					b.createTable(dst("t"), columns())
-				}
-				cs := append(b.encode([]loadplan.Committable{b.stageAs(dst("t"), "a", learnt, 1)}), note(dst("t")), note(dst("t")))
-				c := b.committer()
-				if err := errors.Join(c.Commit(t.Context(), cs), c.Close()); err != nil {
-					t.Fatal(err)
-				}
-				want := []string{"id", "f2"}
-				if load, has := b.job(b.jobIDs()[0]).Configuration.Load, b.table(dst("t")); !slices.Equal(fieldsOf(load.Schema), want) || !slices.Equal(fieldsOf(has.Schema), want) {
-					t.Errorf("%s, there %v: the load has %v, the table %v", d, there, fieldsOf(load.Schema), fieldsOf(has.Schema))
-				}
-			}
-		}
-		b := newBench(t, localbq.Config{})
-		b.rows.of[dst("t")] = columns(field("f2", table.Int64))
-		c := b.committer()
-		err := errors.Join(c.Commit(t.Context(), append(b.encode([]loadplan.Committable{b.stageAs(dst("t"), "a", learnt, 1)}), note(dst("t")))), c.Close())
-		refuses(t, err, table.ErrUnion)
 	})
 	t.Run("FL-81 a partition of a table", func(t *testing.T) {
 		b := newBench(t, localbq.Config{})

@@ -13,7 +13,7 @@ import (
 	"github.com/millrace-dev/millrace/stream"
 )
 
-// Prepare finishes all files and promises them: each committable is one, or the schema of some where that may change. They are stamped with the checkpoint, but for those of a
+// Prepare finishes all files and promises them: each committable is one. They are stamped with the checkpoint, but for those of a
 // batch that has ended, of which there is one commit only.
 //
 // Of a batch that is to load nothing too, and whose lane 0 has no file, that lane promises a file without rows, which has no URI:
@@ -44,8 +44,6 @@ func (w *Writer) Prepare(ctx context.Context, checkpoint int64) ([]stream.Commit
 		}
 		promises = append(promises, stream.Committable{Key: f.URI, Data: data})
 	}
-	promises = append(promises, w.notes.promises()...)
-	clear(w.notes)
 	return promises, nil
 }
 

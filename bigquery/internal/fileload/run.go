@@ -14,13 +14,12 @@ import (
 type run struct {
 	*Committer
 	plan    *loadplan.Plan
-	learnt  learnt // what files have beside the serializer's schemas
 	parts   map[*loadplan.Part]*partRun
 	pending atomic.Int64 // jobs that are not known to have ended
 }
 
-func (c *Committer) newRun(plan *loadplan.Plan, l learnt) *run {
-	r := &run{Committer: c, plan: plan, learnt: l, parts: map[*loadplan.Part]*partRun{}}
+func (c *Committer) newRun(plan *loadplan.Plan) *run {
+	r := &run{Committer: c, plan: plan, parts: map[*loadplan.Part]*partRun{}}
 	log := c.log
 	if plan.Checkpoint.Set {
 		log = log.With("checkpoint", plan.Checkpoint.ID)

@@ -38,7 +38,6 @@ func (s cloudStorage) create(ctx context.Context, uri string) (object, error) {
 type stagedFile struct {
 	uri    string
 	format staging.Format
-	schema string // of conversion
 	rows   int64
 	file   staging.File
 	out    output

@@ -20,29 +20,26 @@ type target struct {
 
 // settle makes sure that a destination is there and takes the rows, as far as may be done about it. It is done once for each commit,
 // before the first job that writes.
-func (r *run) settle(ctx context.Context, dst table.Destination) (target, error) {
-	desired, err := r.cfg.Rows.Schema(dst)
+func (c *Committer) settle(ctx context.Context, dst table.Destination) (target, error) {
+	desired, err := c.cfg.Rows.Schema(dst)
 	if err != nil {
 		return target{}, misconfiguration{fmt.Errorf("table schema of %s: %w", dst, err)}
 	}
-	if desired, err = r.learnt.with(dst, desired); err != nil {
-		return target{}, err
-	}
-	d, err := r.live(ctx, dst, desired)
+	d, err := c.live(ctx, dst, desired)
 	if errors.Is(err, restcall.ErrAbsent) {
-		if err := r.makeTable(ctx, dst, desired, err); err != nil {
+		if err := c.makeTable(ctx, dst, desired, err); err != nil {
 			return target{}, err
 		}
-		d, err = r.live(ctx, dst, desired) // somebody else may have made it, otherwise
+		d, err = c.live(ctx, dst, desired) // somebody else may have made it, otherwise
 	}
 	if err != nil {
 		return target{}, err
 	}
-	if r.cfg.Options.Plan.Disposition == loadplan.Truncate {
+	if c.cfg.Options.Plan.Disposition == loadplan.Truncate {
 		return target{columns: desired, layout: d.Options}, nil
 	}
-	if !r.updates() {
-		r.tellMissing(ctx, dst, d.Schema, desired)
+	if !c.updates() {
+		c.tellMissing(ctx, dst, d.Schema, desired)
 	}
 	return target{columns: d.Schema, layout: layoutFor(dst, d.Options)}, nil
 }

@@ -35,7 +35,6 @@ type Writer struct {
 	shelf   shelf
 	targets map[table.Destination]*Target
 	spare   []*Target // without a file, and with a conversion; bounded as open files are
-	notes   notes
 	scratch []byte
 	final   bool  // the last Flush was the job's last
 	ended   error // what ended the writer
@@ -70,7 +69,7 @@ func newWriter(ctx context.Context, cfg Config, d depot, clock func() time.Durat
 	return &Writer{
 		lane: lane, m: newWriterMeters(lane.Meters), cfg: cfg, names: names, depot: d, clock: clock,
 		shelf:   shelf{maxOpen: o.MaxOpenDestinations, maxPending: o.MaxPendingFiles, idle: o.IdleTimeout},
-		targets: map[table.Destination]*Target{}, notes: notes{},
+		targets: map[table.Destination]*Target{},
 	}, nil
 }
 
@@ -202,7 +201,6 @@ func (w *Writer) open(ctx context.Context, t *Target, row []byte, now time.Durat
 	if err != nil {
 		return w.end(w.staging(t, err))
 	}
-	f.schema = t.conversion.schema
 	t.file = f
 	w.shelf.opened(t, now)
 	w.m.show(&w.shelf)
@@ -260,9 +258,6 @@ func (w *Writer) finish(ctx context.Context, t *Target) error {
 func (w *Writer) stage(t *Target, f *stagedFile) {
 	w.shelf.staged(loadplan.Committable{Run: w.cfg.Run, Destination: t.Dst, URI: f.uri, Bytes: f.out.n, Rows: f.rows, Format: f.format,
 		Profile: w.cfg.Options.Plan.Profile()})
-	if f.schema != "" {
-		w.notes[schemaNote{t.Dst, f.schema}] = true
-	}
 	w.m.filesStaged.Add(1)
 	w.m.BytesSent.Add(f.out.n)
 	w.m.show(&w.shelf)

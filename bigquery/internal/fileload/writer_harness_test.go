@@ -212,8 +212,7 @@ type desk struct {
 	log   *bytes.Buffer
 	cfg   Config
 	now   int
-	taken int64    // checkpoints
-	notes [][]byte // schemas of files, promised beside them
+	taken int64 // checkpoints
 }
 
 var plainSchema = &table.Schema{Fields: []table.Field{{Name: "id", Type: table.Int64}, {Name: "s", Type: table.String}}}
@@ -291,10 +290,6 @@ func (d *desk) checkpoint(final bool) ([]loadplan.Committable, error) {
 	var files []loadplan.Committable
 	for _, p := range promises {
 		var f loadplan.Committable
-		if isSchemaNote(p.Data) {
-			d.notes = append(d.notes, p.Data)
-			continue
-		}
 		if err := f.UnmarshalBinary(p.Data); err != nil {
 			d.Fatal(err)
 		}

@@ -29,7 +29,6 @@ type Target struct {
 // conversion is how rows of a destination become those of a file.
 type conversion struct {
 	fingerprint uint64
-	schema      string // as JSON, of a serializer whose schema may change; else ""
 	plan        *staging.Plan
 	encoding    staging.Encoding
 	check       *staging.AvroEncoder
@@ -61,9 +60,6 @@ func (c *Config) convert(dst table.Destination, log *slog.Logger) (*conversion, 
 	}
 	if err != nil {
 		return nil, misconfiguration{fmt.Errorf("FILE_LOADS cannot stage rows of %s: %w", dst, err)}
-	}
-	if out.fingerprint != 0 {
-		out.schema = string(schema.CompactJSON())
 	}
 	out.check = staging.NewAvroEncoder(out.plan)
 	return out, nil
