@@ -50,12 +50,12 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// TestKilledTwins starts a second process while the first works, at a service that breaks connections now and then, before an append
-// is done and behind it. Nobody is killed, but whoever is second to store a checkpoint ends: with exactly-once no row is there
-// twice, or lost, even then.
+// TestKilledTwins starts a second process while the first works, at a service that breaks connections now and then, before an append,
+// an upload or the start of a job is done and behind it. Nobody is killed, but whoever is second to store a checkpoint ends: with exactly-once and file loads no
+// row is there twice, or lost, even then.
 func TestKilledTwins(t *testing.T) {
 	drawSeed(t)
-	methods := []string{exactlyOnce, atLeastOnce}
+	methods := []string{exactlyOnce, fileLoads, fileLoadsAtEnd, atLeastOnce}
 	if *instants == 1 {
 		methods = methods[:1] // breaking connections takes its time
 	}
@@ -63,7 +63,11 @@ func TestKilledTwins(t *testing.T) {
 		t.Run(method, func(t *testing.T) {
 			s := newSuite(t, method, "3")
 			k := s.test(1)
-			k.Prepare = breakConnections
+			k.Prepare = func(t testing.TB, bq *localbq.Instance) {
+				t.Helper()
+				s.prepare(t, bq)
+				breakConnections(t, bq)
+			}
 			k.RunTwins(t, *instants)
 			s.sum(t)
 		})
@@ -72,11 +76,13 @@ func TestKilledTwins(t *testing.T) {
 
 func breakConnections(t testing.TB, bq *localbq.Instance) {
 	t.Helper()
-	for _, phase := range []localbq.FaultPhase{localbq.PhaseReceive, localbq.PhaseApplied} {
-		err := bq.Faults().Add(localbq.Fault{Match: localbq.FaultMatch{Method: "AppendRows", Probability: 0.05}, Phase: phase,
-			Action: localbq.FaultAction{Reset: true}, Count: localbq.FaultAlways})
-		if err != nil {
-			t.Fatal(err)
+	for _, method := range []string{"AppendRows", "jobs.insert", "objects.insert"} {
+		for _, phase := range []localbq.FaultPhase{localbq.PhaseReceive, localbq.PhaseApplied} {
+			err := bq.Faults().Add(localbq.Fault{Match: localbq.FaultMatch{Method: method, Probability: 0.05}, Phase: phase,
+				Action: localbq.FaultAction{Reset: true}, Count: localbq.FaultAlways})
+			if err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
 }
@@ -182,7 +188,12 @@ func (s *suite) prepare(t testing.TB, bq *localbq.Instance) {
 	if s.method != fileLoads && s.method != fileLoadsAtEnd {
 		return
 	}
-	if err := errors.Join(bq.CreateBucket(stagingBucket), bq.CreateDataset("d")); err != nil {
+	c, err := official.NewClient(t.Context(), "p", bq.ClientOptions()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if err := errors.Join(bq.CreateBucket(stagingBucket), c.Dataset("d").Create(t.Context(), nil)); err != nil {
 		t.Fatal(err)
 	}
 	if s.method == fileLoads {
@@ -191,11 +202,6 @@ func (s *suite) prepare(t testing.TB, bq *localbq.Instance) {
 	if err := bq.CreateTable("p.d.t0", &bqapi.TableSchema{Fields: []*bqapi.TableFieldSchema{{Name: "id", Type: "INTEGER"}}}); err != nil {
 		t.Fatal(err)
 	}
-	c, err := official.NewClient(t.Context(), "p", bq.ClientOptions()...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
 	if err := c.Dataset("d").Table("t0").Inserter().Put(t.Context(), &official.ValuesSaver{
 		Schema: official.Schema{{Name: "id", Type: official.IntegerFieldType}}, Row: []official.Value{-1}}); err != nil {
 		t.Fatal(err)

@@ -5,10 +5,10 @@ package e2e
 import "testing"
 
 // TestKilledZombies stops the job rather than killing it, wherever TestKilled kills it, has another process do the job, and lets
-// the first go on: what it still does shows no row twice with exactly-once.
+// the first go on: what it still does shows no row twice with exactly-once and file loads.
 func TestKilledZombies(t *testing.T) {
 	drawSeed(t)
-	for _, method := range []string{exactlyOnce, atLeastOnce} {
+	for _, method := range []string{exactlyOnce, fileLoads, fileLoadsAtEnd, atLeastOnce} {
 		t.Run(method, func(t *testing.T) {
 			s := newSuite(t, method, "3")
 			calls, instantly := drawKinds()

@@ -47,7 +47,7 @@ func NewCommitter(cfg Config) *Committer {
 // earlier commit of the same has submitted are found and not submitted again, whoever did so; a job is never cancelled.
 func (c *Committer) Commit(ctx context.Context, cs []stream.Committable) error {
 	begun := time.Now()
-	plan, empty, err := c.plan(cs)
+	plan, written, empty, err := c.plan(cs)
 	if err != nil {
 		return misconfiguration{fmt.Errorf("commit staged files: %w", err)}
 	}
@@ -64,7 +64,7 @@ func (c *Committer) Commit(ctx context.Context, cs []stream.Committable) error {
 			return err
 		}
 	}
-	r := c.newRun(plan)
+	r := c.newRun(plan, written)
 	if err := r.execute(ctx); err != nil {
 		c.locations.forget()
 		return err
@@ -76,16 +76,19 @@ func (c *Committer) Commit(ctx context.Context, cs []stream.Committable) error {
 }
 
 // plan makes the plan of a commit, without touching anything. empty is the file of a batch without rows, which is not there yet.
-func (c *Committer) plan(cs []stream.Committable) (plan *loadplan.Plan, empty *loadplan.Committable, err error) {
+func (c *Committer) plan(cs []stream.Committable) (plan *loadplan.Plan, written fileSchemas, empty *loadplan.Committable, err error) {
+	written = fileSchemas{}
 	files := make([]loadplan.Committable, len(cs))
 	for i := range cs {
 		if err := files[i].UnmarshalBinary(cs[i].Data); err != nil {
-			return nil, nil, err
+			return nil, nil, nil, err
 		}
+		written.add(files[i].Destination, files[i].Schema)
+		files[i].Schema = ""
 	}
 	files, empty = c.cfg.withoutRows(files)
 	plan, err = loadplan.Build(c.cfg.Options.Plan, c.cfg.Options.Limits, slices.Values(files))
-	return plan, empty, err
+	return plan, written, empty, err
 }
 
 // watchCadence warns of a streaming sink whose commits follow one another too fast.

@@ -27,6 +27,7 @@ func (w *Writer) Prepare(ctx context.Context, checkpoint int64) ([]stream.Commit
 	}
 	files := w.shelf.finished
 	w.shelf.finished = nil
+	w.said = nil
 	w.targets, w.spare = map[table.Destination]*Target{}, nil
 	w.m.show(&w.shelf)
 	whole := w.final && !w.cfg.Streaming

@@ -14,12 +14,13 @@ import (
 type run struct {
 	*Committer
 	plan    *loadplan.Plan
+	written fileSchemas
 	parts   map[*loadplan.Part]*partRun
 	pending atomic.Int64 // jobs that are not known to have ended
 }
 
-func (c *Committer) newRun(plan *loadplan.Plan) *run {
-	r := &run{Committer: c, plan: plan, parts: map[*loadplan.Part]*partRun{}}
+func (c *Committer) newRun(plan *loadplan.Plan, written fileSchemas) *run {
+	r := &run{Committer: c, plan: plan, written: written, parts: map[*loadplan.Part]*partRun{}}
 	log := c.log
 	if plan.Checkpoint.Set {
 		log = log.With("checkpoint", plan.Checkpoint.ID)
@@ -219,7 +220,7 @@ func (r *run) look(ctx context.Context, p *partRun, j *jobRun) {
 // insert submits a job, once the destination is as it must be.
 func (r *run) insert(ctx context.Context, p *partRun, j *jobRun) error {
 	if p.target == nil {
-		t, err := r.settle(ctx, p.Destination)
+		t, err := r.settle(ctx, p.Destination, r.written[p.Destination])
 		if err != nil {
 			return err
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/millrace-dev/millrace/bigquery/internal/objects"
 	"github.com/millrace-dev/millrace/bigquery/internal/staging"
+	"github.com/millrace-dev/millrace/bigquery/table"
 )
 
 // depot is where files are staged. Package objects has the one that is Cloud Storage.
@@ -38,6 +39,7 @@ func (s cloudStorage) create(ctx context.Context, uri string) (object, error) {
 type stagedFile struct {
 	uri    string
 	format staging.Format
+	schema *table.Schema
 	rows   int64
 	file   staging.File
 	out    output
@@ -61,7 +63,7 @@ func openFile(ctx context.Context, d depot, uri string, e staging.Encoding, p *s
 	if err != nil {
 		return nil, err
 	}
-	f := &stagedFile{uri: uri, format: e.Format(), out: output{object: o, ctx: ctx}}
+	f := &stagedFile{uri: uri, format: e.Format(), schema: p.Schema, out: output{object: o, ctx: ctx}}
 	if f.file, err = e.NewFile(&f.out, p); err != nil {
 		return nil, errors.Join(fmt.Errorf("begin %s: %w", uri, err), o.Abort())
 	}

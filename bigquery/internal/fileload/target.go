@@ -20,10 +20,10 @@ type target struct {
 
 // settle makes sure that a destination is there and takes the rows, as far as may be done about it. It is done once for each commit,
 // before the first job that writes.
-func (c *Committer) settle(ctx context.Context, dst table.Destination) (target, error) {
-	desired, err := c.cfg.Rows.Schema(dst)
+func (c *Committer) settle(ctx context.Context, dst table.Destination, written []string) (target, error) {
+	desired, err := c.columnsOf(dst, written)
 	if err != nil {
-		return target{}, misconfiguration{fmt.Errorf("table schema of %s: %w", dst, err)}
+		return target{}, err
 	}
 	d, err := c.live(ctx, dst, desired)
 	if errors.Is(err, restcall.ErrAbsent) {

@@ -35,6 +35,7 @@ type Writer struct {
 	shelf   shelf
 	targets map[table.Destination]*Target
 	spare   []*Target // without a file, and with a conversion; bounded as open files are
+	said    saidSchemas
 	scratch []byte
 	final   bool  // the last Flush was the job's last
 	ended   error // what ended the writer
@@ -257,7 +258,7 @@ func (w *Writer) finish(ctx context.Context, t *Target) error {
 // stage notes a file that is finished.
 func (w *Writer) stage(t *Target, f *stagedFile) {
 	w.shelf.staged(loadplan.Committable{Run: w.cfg.Run, Destination: t.Dst, URI: f.uri, Bytes: f.out.n, Rows: f.rows, Format: f.format,
-		Profile: w.cfg.Options.Plan.Profile()})
+		Profile: w.cfg.Options.Plan.Profile(), Schema: w.said.once(t.Dst, f.schema)})
 	w.m.filesStaged.Add(1)
 	w.m.BytesSent.Add(f.out.n)
 	w.m.show(&w.shelf)

@@ -21,6 +21,9 @@ type Committable struct {
 	Format      Format
 	Profile     string // see [Config.Profile]
 	Checkpoint  Checkpoint
+	// Schema is the columns of the file, as JSON of the REST form; "" where another committable of the same destination, run and
+	// checkpoint says them. Whoever commits the file may know of fewer columns by then. No plan depends on it.
+	Schema string
 }
 
 // Checkpoint is the checkpoint that covers a file. The zero value is none, as long as nobody stamped it; 0 is a checkpoint like any
@@ -47,16 +50,28 @@ func (c Committable) WithCheckpoint(id int64) Committable {
 // committableVersion is the first byte of a committable, which the others depend on:
 //
 //	1, run, project, dataset, table, URI, int64 bytes, int64 rows, format's name, profile, 0 or 1, int64 checkpoint
+//	2, the same, schema
 //
-// Texts are a uvarint length and UTF-8, integers 8 bytes with the highest first. There is one encoding of each committable.
-const committableVersion byte = 1
+// Texts are a uvarint length and UTF-8, integers 8 bytes with the highest first. There is one encoding of each committable: version 1
+// is of those without a schema.
+const (
+	withoutSchema byte = 1
+	withSchema    byte = 2
+)
 
 // MarshalBinary is the durable form. Text that is not UTF-8 has none.
 func (c Committable) MarshalBinary() ([]byte, error) { return c.AppendBinary(nil) }
 
 // AppendBinary appends what MarshalBinary returns.
 func (c Committable) AppendBinary(b []byte) ([]byte, error) {
-	b = append(b, committableVersion)
+	version := withoutSchema
+	if c.Schema != "" {
+		version = withSchema
+	}
+	b = append(b, version)
+	if !utf8.ValidString(c.Schema) {
+		return nil, fmt.Errorf("%w: schema %q is not UTF-8", ErrCommittable, c.Schema)
+	}
 	for _, s := range []string{c.Run, c.Destination.Project, c.Destination.Dataset, c.Destination.Table, c.URI} {
 		if !utf8.ValidString(s) {
 			return nil, fmt.Errorf("%w: %q is not UTF-8", ErrCommittable, s)
@@ -69,10 +84,15 @@ func (c Committable) AppendBinary(b []byte) ([]byte, error) {
 	b = binary.BigEndian.AppendUint64(b, uint64(c.Bytes))
 	b = binary.BigEndian.AppendUint64(b, uint64(c.Rows))
 	b = appendText(appendText(b, c.Format.String()), c.Profile)
-	if !c.Checkpoint.Set {
-		return binary.BigEndian.AppendUint64(append(b, 0), 0), nil
+	if c.Checkpoint.Set {
+		b = binary.BigEndian.AppendUint64(append(b, 1), uint64(c.Checkpoint.ID))
+	} else {
+		b = binary.BigEndian.AppendUint64(append(b, 0), 0)
 	}
-	return binary.BigEndian.AppendUint64(append(b, 1), uint64(c.Checkpoint.ID)), nil
+	if c.Schema != "" {
+		b = appendText(b, c.Schema)
+	}
+	return b, nil
 }
 
 func appendText(b []byte, s string) []byte {
@@ -84,8 +104,8 @@ func (c *Committable) UnmarshalBinary(data []byte) error {
 	if len(data) == 0 {
 		return fmt.Errorf("%w: no bytes", ErrCommittable)
 	}
-	if data[0] != committableVersion {
-		return fmt.Errorf("%w: version %d: this program reads and writes version %d", ErrCommittable, data[0], committableVersion)
+	if data[0] != withoutSchema && data[0] != withSchema {
+		return fmt.Errorf("%w: version %d: this program reads and writes versions %d and %d", ErrCommittable, data[0], withoutSchema, withSchema)
 	}
 	r := fields{rest: data[1:]}
 	var out Committable
@@ -96,11 +116,16 @@ func (c *Committable) UnmarshalBinary(data []byte) error {
 	out.Format = r.format()
 	out.Profile = r.text("profile")
 	out.Checkpoint = r.checkpoint()
+	if data[0] == withSchema {
+		if out.Schema = r.text("schema"); out.Schema == "" {
+			r.fail("the schema is empty")
+		}
+	}
 	if r.fault == "" && len(r.rest) > 0 {
-		r.fail("%d bytes are left behind the checkpoint", len(r.rest))
+		r.fail("%d bytes are left behind the last field", len(r.rest))
 	}
 	if r.fault != "" {
-		return fmt.Errorf("%w of version %d (this program writes version %d): %s", ErrCommittable, data[0], committableVersion, r.fault)
+		return fmt.Errorf("%w of version %d (this program writes versions %d and %d): %s", ErrCommittable, data[0], withoutSchema, withSchema, r.fault)
 	}
 	*c = out
 	return nil

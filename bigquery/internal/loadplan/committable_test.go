@@ -45,7 +45,9 @@ func TestCommittable(t *testing.T) {
 		extreme := c.WithCheckpoint(math.MaxInt64)
 		extreme.Bytes, extreme.Rows = math.MaxInt64, math.MinInt64
 		hostile := loadplan.Committable{Run: "\x00", Destination: table.Destination{Project: "`", Dataset: "'\"\n", Table: "../../t$1"}, URI: "gs://b/*"}
-		for _, c := range []loadplan.Committable{c, c.WithCheckpoint(0), c.WithCheckpoint(42), long, extreme, hostile, {}} {
+		told := c
+		told.Schema = `[{"name":"ä","type":"STRING"}]`
+		for _, c := range []loadplan.Committable{c, c.WithCheckpoint(0), c.WithCheckpoint(42), long, extreme, hostile, told, told.WithCheckpoint(3), {}} {
 			equal(t, "what is read", unmarshal(t, marshal(t, c)), c)
 		}
 		if got := unmarshal(t, marshal(t, c.WithCheckpoint(0))).Checkpoint; !got.Set {
@@ -60,7 +62,7 @@ func TestCommittable(t *testing.T) {
 		data[0] = 9
 		var got loadplan.Committable
 		err := got.UnmarshalBinary(data)
-		if !errors.Is(err, loadplan.ErrCommittable) || !strings.Contains(err.Error(), "version 9") || !strings.Contains(err.Error(), "version 1") {
+		if !errors.Is(err, loadplan.ErrCommittable) || !strings.Contains(err.Error(), "version 9") || !strings.Contains(err.Error(), "versions 1 and 2") {
 			t.Errorf("error is %v", err)
 		}
 		equal(t, "what is left behind", got, loadplan.Committable{})
