@@ -76,6 +76,11 @@ func (f FileLoads) options() bigquery.FileLoadOptions {
 	return o
 }
 
+// Forecast is what a flow of rows comes to with these options.
+func (f FileLoads) Forecast(flow bigquery.FileLoadFlow) (bigquery.FileLoadForecast, error) {
+	return f.options().Forecast(flow)
+}
+
 var partitionTypes = map[string]table.PartitionType{
 	"hour": table.PartitionHour, "day": table.PartitionDay, "month": table.PartitionMonth, "year": table.PartitionYear,
 }

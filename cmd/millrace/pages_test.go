@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -13,6 +14,8 @@ import (
 	"github.com/millrace-dev/millrace/bigquery"
 	"github.com/millrace-dev/millrace/deadletter"
 	"github.com/millrace-dev/millrace/engine"
+	"github.com/millrace-dev/millrace/job"
+	"github.com/millrace-dev/millrace/job/plan"
 	"github.com/millrace-dev/millrace/lineage"
 	"github.com/millrace-dev/millrace/stream"
 )
@@ -48,6 +51,22 @@ func TestMetricsPage(t *testing.T) {
 	}
 	if len(known) < 30 {
 		t.Errorf("found %d metrics: the inventory is broken", len(known))
+	}
+}
+
+// TestFileLoadsGuide holds what the guide shows of the calculator to what it prints.
+func TestFileLoadsGuide(t *testing.T) {
+	sizing, err := plan.Size(bigquery.FileLoadFlow{RowsPerSecond: 100_000, RowBytes: 150, Every: 3 * time.Minute, Destinations: 1, Lanes: 256}, job.FileLoads{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile("../../docs/guide/file-loads.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const command = "```sh\nmillrace plan --rate 100000 --row-bytes 150 --every 3m --parallelism 256\n```\n"
+	if !strings.Contains(string(text), command+"\n```\n"+sizingText(sizing)+"```\n") {
+		t.Errorf("the guide does not show what the calculator prints:\n%s", sizingText(sizing))
 	}
 }
 

@@ -18,8 +18,9 @@ func (a *app) plan() *cobra.Command {
 	var local localFlag
 	var set []string
 	var format string
+	var expected flowFlags
 	cmd := &cobra.Command{
-		Use:   "plan JOB.yaml",
+		Use:   "plan JOB.yaml | plan --rate N --row-bytes N --every D",
 		Short: "Say what a job would do",
 		Long: `plan says what a job would do, without doing it: the tables it would write to and make, the columns of their rows and where
 they come from, what it guarantees, the permissions it needs, the data it connects, and what it would take of BigQuery's quotas.
@@ -27,12 +28,27 @@ they come from, what it guarantees, the permissions it needs, the data it connec
 It looks through the input as run does, and uses no network unless the job takes its columns from tables that exist. What
 BigQuery has, and whether this can work, is for doctor to say.
 
+With --rate and --row-bytes it sizes file loads: files and jobs of one checkpoint, and what is left of the quotas of a day. A job file
+with method file-loads gives interval, lanes, tables and options then; without one flags do.
+
 Exit status: 0 done, 1 the input cannot be read, 2 something is wrong with the job file or with what it names.`,
-		Example: "  millrace plan examples/github/job.yaml\n  millrace plan job.yaml --format json | jq '.permissions[].permission'",
-		Args:    exactly("a job file"),
+		Example: "  millrace plan examples/github/job.yaml\n  millrace plan job.yaml --format json | jq '.permissions[].permission'\n" +
+			"  millrace plan --rate 100000 --row-bytes 150 --every 3m --parallelism 256",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 && cmd.Flags().Changed("rate") {
+				return nil
+			}
+			return exactly("a job file")(cmd, args)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkReportFormat(format); err != nil {
 				return err
+			}
+			if err := expected.check(cmd, args); err != nil {
+				return err
+			}
+			if len(args) == 0 {
+				return a.sizing(expected, format)
 			}
 			parsed, err := job.Load(args[0], set)
 			if err != nil {
@@ -40,6 +56,9 @@ Exit status: 0 done, 1 the input cannot be read, 2 something is wrong with the j
 			}
 			p, err := a.planOf(cmd.Context(), parsed, local)
 			if err != nil {
+				return err
+			}
+			if err := expected.size(p, parsed); err != nil {
 				return err
 			}
 			return a.output("-", func(w io.Writer) error {
@@ -54,6 +73,7 @@ Exit status: 0 done, 1 the input cannot be read, 2 something is wrong with the j
 	local.add(cmd)
 	cmd.Flags().StringArrayVar(&set, "set", nil, "`key=value` in place of what the file says, with a dotted key; may be repeated")
 	cmd.Flags().StringVar(&format, "format", "table", "table or json")
+	expected.add(cmd)
 	return cmd
 }
 
@@ -114,14 +134,26 @@ func planText(p *plan.Plan) string {
 	section("Lineage")
 	b.WriteString(lineageText(p.Lineage))
 	section("Quotas, as they are by default")
-	for _, q := range p.Quotas {
+	b.WriteString(quotasText(p.Quotas))
+	if p.Sizing != nil {
+		b.WriteString("\n" + sizingText(p.Sizing))
+	}
+	return harmless(b.String())
+}
+
+func quotasText(quotas []plan.Quota) string {
+	var b strings.Builder
+	for _, q := range quotas {
 		over := ""
 		if q.Over {
 			over = "  TOO MUCH"
 		}
 		fmt.Fprintf(&b, "  %s%s\n    takes  %s\n    limit  %s (%s)\n", q.Name, over, q.Uses, q.Limit, q.Source)
+		if q.Left != "" {
+			fmt.Fprintf(&b, "    left   %s\n", q.Left)
+		}
 	}
-	return harmless(b.String())
+	return b.String()
 }
 
 func planHead(p *plan.Plan) string {

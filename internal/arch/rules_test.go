@@ -165,7 +165,7 @@ var rules = []rule{
 		"bigquery/schema/schemafile", "internal/nearest"},
 		theirs:   join(protobuf, []string{"github.com/goccy/go-yaml"}),
 		testOurs: []string{"localbq/...", "bigquery/row/rowtest/..."}, testTheirs: google},
-	{room: "job/plan", why: "what a job would do, for every door", ours: []string{"job", "lineage", "bigquery/table"}},
+	{room: "job/plan", why: "what a job would do, for every door", ours: []string{"job", "lineage", "bigquery", "bigquery/table"}},
 	{room: "job/doctor", why: "what stands between a job and success, for every door", ours: []string{"job", "job/plan", "bigquery", "bigquery/table", "engine"},
 		testOurs: []string{"localbq/..."}, testTheirs: google},
 	{room: "internal/telemetry", why: "meters for a metrics system", ours: []string{"stream"},

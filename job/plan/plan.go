@@ -36,6 +36,9 @@ type Plan struct {
 	Permissions []Permission `json:"permissions"`
 	Lineage     Lineage      `json:"lineage"`
 	Quotas      []Quota      `json:"quotas"`
+
+	// Sizing is what a flow of rows that somebody expects comes to; see [Size].
+	Sizing *Sizing `json:"sizing,omitempty"`
 }
 
 // Source is what would be read.
@@ -148,7 +151,9 @@ func from(p *job.Parsed, s job.Surroundings, found *job.Survey) (out *Plan, err 
 	}
 	out.Guarantee = guarantees[out.Method]
 	out.Permissions = permissions(p, out)
-	out.Quotas = quotas(p, out)
+	if out.Quotas, err = quotas(p, out); err != nil {
+		return nil, err
+	}
 	out.Lineage, err = datasets(p, out)
 	return out, err
 }

@@ -15,6 +15,8 @@ type Quota struct {
 	Name  string `json:"name"`
 	Uses  string `json:"uses"`
 	Limit string `json:"limit"`
+	// Left is what is left of the limit, "" where that is not counted.
+	Left string `json:"left,omitempty"`
 	// Over says that the job as it is planned takes more than there is by default.
 	Over   bool   `json:"over"`
 	Source string `json:"source"` // the page that the limit is from
@@ -70,11 +72,19 @@ func (p place) most(region, multi int) int {
 	return region
 }
 
-func quotas(p *job.Parsed, plan *Plan) []Quota {
+func quotas(p *job.Parsed, plan *Plan) ([]Quota, error) {
 	at := placeOf(p.Sink.BigQuery.Location)
-	all := []Quota{throughput(plan, at), connections(plan, at)}
-	if plan.Method == "exactly-once" {
-		all = append(all, streams(plan, p)...)
+	var all []Quota
+	switch plan.Method {
+	case "file-loads":
+		var err error
+		if all, err = loadQuotas(plan, p); err != nil {
+			return nil, err
+		}
+	case "exactly-once":
+		all = append([]Quota{throughput(plan, at), connections(plan, at)}, streams(plan, p)...)
+	default:
+		all = []Quota{throughput(plan, at), connections(plan, at)}
 	}
 	if plan.Create.Disposition == "if-needed" || plan.SchemaUpdate != "" {
 		all = append(all, metadata(plan))
@@ -85,7 +95,7 @@ func quotas(p *job.Parsed, plan *Plan) []Quota {
 	if part := p.Sink.BigQuery.Create.Partition; part != nil {
 		all = append(all, partitions(part))
 	}
-	return all
+	return all, nil
 }
 
 func throughput(plan *Plan, at place) Quota {
@@ -138,10 +148,18 @@ func streams(plan *Plan, p *job.Parsed) []Quota {
 func metadata(plan *Plan) Quota {
 	var uses []string
 	if plan.Create.Disposition == "if-needed" {
-		uses = append(uses, fmt.Sprintf("one to make a table, which up to %s may ask for at once", plural(plan.Lanes, "lane")))
+		uses = append(uses, "one to make a table")
+		if plan.Method != "file-loads" {
+			uses[0] += fmt.Sprintf(", which up to %s may ask for at once", plural(plan.Lanes, "lane"))
+		}
 	}
-	if plan.SchemaUpdate != "" {
+	if plan.SchemaUpdate != "" && plan.Method == "file-loads" {
+		uses = append(uses, "one at each commit to widen one")
+	} else if plan.SchemaUpdate != "" {
 		uses = append(uses, fmt.Sprintf("up to 5 of each of %s to widen one", plural(plan.Lanes, "lane")))
+	}
+	if plan.Method == "file-loads" {
+		uses = append(uses, "one for each job into it")
 	}
 	return Quota{Name: "updates of a table's metadata in 10 s", Uses: strings.Join(uses, "; ") + "; what is refused is tried again",
 		Limit: number(metadataBurst), Source: tableLimits}

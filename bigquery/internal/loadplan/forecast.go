@@ -4,15 +4,23 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 )
 
-// What BigQuery lets jobs do in a day; jobs that fail count (BigQuery documentation, "Quotas and limits", load jobs, copy jobs and
-// standard tables, as of 2026-11-30).
+// What BigQuery lets jobs do in a day; jobs that fail count.
 const (
-	TableModificationsPerDay = 1_500 // load, copy and query jobs into one table
-	ProjectLoadsPerDay       = 100_000
-	ProjectCopiesPerDay      = 100_000
+	tableLoadsPerDay         = 1_500
+	tableModificationsPerDay = 1_500 // load, copy and query jobs into one table
+	projectLoadsPerDay       = 100_000
+	projectCopiesPerDay      = 100_000
+)
+
+// The pages that say so (BigQuery documentation, as of 2026-11-30).
+const (
+	loadQuotas  = "https://cloud.google.com/bigquery/quotas#load_jobs"
+	copyQuotas  = "https://cloud.google.com/bigquery/quotas#copy_jobs"
+	tableQuotas = "https://cloud.google.com/bigquery/quotas#standard_tables"
 )
 
 const day = 24 * time.Hour
@@ -26,11 +34,14 @@ type Flow struct {
 	Lanes         int           // writers, each of which gets rows of every destination
 }
 
-// Files is how writers stage.
-type Files struct {
-	Bytes   int64 // from which size on a file is finished
-	Open    int   // files that a writer holds open
-	Pending int   // files of a writer that may wait for the next commit
+// Staging is what of a sink's options a forecast depends on, resolved.
+type Staging struct {
+	Disposition  Disposition
+	FileBytes    int64         // from which size on a file is finished
+	OpenFiles    int           // that a writer holds open
+	PendingFiles int           // of a writer that may wait for the next commit
+	MinEvery     time.Duration // the shortest interval that is not refused
+	Limits       Limits
 }
 
 // Forecast is what a flow comes to: rows spread evenly over time, destinations and lanes, and nothing goes wrong.
@@ -39,19 +50,26 @@ type Forecast struct {
 	BytesPerCheckpoint  int64 // staged, of all destinations
 	BytesPerLane        int64 // of that, what one lane stages
 	FilesPerLane        int64 // of one checkpoint, of all destinations
-	MaxFilesPerLane     int64 // with more the job ends
 	FilesPerDestination int64 // of one checkpoint, of all lanes
 	// MoreFiles says that there are more destinations than files that a lane holds open: rows in no order have files finished before
 	// they are full, so that there will be more of them than these.
 	MoreFiles bool
 	// PerDestination are the jobs that load one destination's files of one checkpoint.
 	PerDestination Jobs
-	LoadsPerDay    int64 // of all destinations
-	CopiesPerDay   int64
-	// ModificationsPerDay is how often jobs change one destination.
-	ModificationsPerDay int64
-	// ShortestEvery is the shortest interval, in whole seconds, with which files and jobs stay within all limits, those of a day too. 0: there is none.
+	Quotas         []Quota
+	// Refused says that the interval is shorter than the options allow.
+	Refused bool
+	// ShortestEvery is the shortest interval that is not, in whole seconds, and with which everything stays within the quotas. 0:
+	// there is none.
 	ShortestEvery time.Duration
+}
+
+// Quota is a limit that a flow is held to.
+type Quota struct {
+	Name   string
+	Takes  int64
+	Limit  int64
+	Source string // where the limit is from: a page, or an option
 }
 
 // Jobs counts jobs.
@@ -60,13 +78,13 @@ type Jobs struct {
 }
 
 // Forecast is what f comes to.
-func (f Flow) Forecast(d Disposition, files Files, lim Limits) (Forecast, error) {
+func (f Flow) Forecast(s Staging) (Forecast, error) {
 	if err := f.check(); err != nil {
 		return Forecast{}, err
 	}
-	out := f.at(f.Every, d, files, lim)
-	for every := time.Second; every <= day; every += time.Second {
-		if f.at(every, d, files, lim).fits(int64(f.Destinations), lim) {
+	out := f.at(f.Every, s)
+	for every := max(s.MinEvery.Round(time.Second), time.Second); every <= day; every += time.Second {
+		if f.at(every, s).fits() {
 			out.ShortestEvery = every
 			break
 		}
@@ -101,27 +119,41 @@ func (f Flow) check() error {
 }
 
 // at is the forecast for another interval.
-func (f Flow) at(every time.Duration, d Disposition, files Files, lim Limits) Forecast {
+func (f Flow) at(every time.Duration, s Staging) Forecast {
 	rows := f.RowsPerSecond * every.Seconds()
 	bytes := rows * f.RowBytes
 	destinations, lanes := float64(f.Destinations), float64(f.Lanes)
-	each := math.Max(1, math.Ceil(bytes/(destinations*lanes)/float64(files.Bytes))) // files of a lane and a destination
+	each := math.Max(1, math.Ceil(bytes/(destinations*lanes)/float64(s.FileBytes))) // files of a lane and a destination
 	all := math.Max(1, math.Min(each*lanes, math.Ceil(rows/destinations)))          // no file without a row
-	out := Forecast{
-		CheckpointsPerDay: max(1, int64(day/every)), BytesPerCheckpoint: int64(math.Round(bytes)), BytesPerLane: int64(math.Round(bytes / lanes)),
-		FilesPerLane: int64(math.Ceil(all * destinations / lanes)), MaxFilesPerLane: int64(files.Pending), FilesPerDestination: int64(all), MoreFiles: f.Destinations > files.Open,
-		PerDestination: JobsFor(d, lim, int64(all), int64(math.Ceil(bytes/destinations))),
+	jobs := JobsFor(s.Disposition, s.Limits, int64(all), int64(math.Ceil(bytes/destinations)))
+	commits, perLane := max(1, int64(day/every)), int64(math.Ceil(all*destinations/lanes))
+	return Forecast{
+		CheckpointsPerDay: commits, BytesPerCheckpoint: int64(math.Round(bytes)), BytesPerLane: int64(math.Round(bytes / lanes)),
+		FilesPerLane: perLane, FilesPerDestination: int64(all), MoreFiles: f.Destinations > s.OpenFiles, PerDestination: jobs,
+		Quotas: append(f.quotas(commits, jobs, s.Limits),
+			Quota{"files of a lane that wait for a checkpoint", perLane, int64(s.PendingFiles), "MaxPendingFiles"}),
+		Refused: every < s.MinEvery,
 	}
-	out.LoadsPerDay = out.CheckpointsPerDay * int64(f.Destinations) * out.PerDestination.Loads
-	out.CopiesPerDay = out.CheckpointsPerDay * int64(f.Destinations) * out.PerDestination.Copies
-	out.ModificationsPerDay = out.CheckpointsPerDay
-	return out
 }
 
-// fits says whether a forecast stays within all limits.
-func (f Forecast) fits(destinations int64, lim Limits) bool {
-	return f.FilesPerLane <= f.MaxFilesPerLane && f.ModificationsPerDay <= TableModificationsPerDay && f.LoadsPerDay <= ProjectLoadsPerDay && f.CopiesPerDay <= ProjectCopiesPerDay &&
-		f.PerDestination.Loads*destinations <= int64(lim.Loads) && f.PerDestination.Copies*destinations <= int64(lim.Copies)
+// quotas are those of so many commits a day.
+func (f Flow) quotas(commits int64, jobs Jobs, lim Limits) []Quota {
+	loads, copies, direct := jobs.Loads*int64(f.Destinations), jobs.Copies*int64(f.Destinations), commits
+	if jobs.Copies > 0 {
+		direct = 0 // they go into temporary tables, which are new each time
+	}
+	return []Quota{
+		{"load jobs of a table in a day", direct, tableLoadsPerDay, loadQuotas},
+		{"modifications of a table in a day, by jobs", commits, tableModificationsPerDay, tableQuotas},
+		{"load jobs of a project in a day", loads * commits, projectLoadsPerDay, loadQuotas},
+		{"copy jobs of a project in a day", copies * commits, projectCopiesPerDay, copyQuotas},
+		{"load jobs of one checkpoint", loads, int64(lim.Loads), loadQuotas},
+	}
+}
+
+// fits says whether a forecast stays within the quotas.
+func (f Forecast) fits() bool {
+	return !slices.ContainsFunc(f.Quotas, func(q Quota) bool { return q.Takes > q.Limit })
 }
 
 // JobsFor counts the jobs of a part whose files are of one format and of one size.

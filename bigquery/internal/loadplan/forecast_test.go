@@ -13,15 +13,21 @@ import (
 	"github.com/millrace-dev/millrace/bigquery/internal/loadplan"
 )
 
-var defaults = loadplan.Files{Bytes: 16 << 20, Open: 16, Pending: 10_000}
+var defaults = loadplan.Staging{FileBytes: 16 << 20, OpenFiles: 16, PendingFiles: 10_000, Limits: service}
 
 func forecast(t testing.TB, f loadplan.Flow) loadplan.Forecast {
 	t.Helper()
-	out, err := f.Forecast(loadplan.Append, defaults, service)
+	out, err := f.Forecast(defaults)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return out
+}
+
+// takes is what a forecast takes of a quota.
+func takes(f loadplan.Forecast, name string) int64 {
+	i := slices.IndexFunc(f.Quotas, func(q loadplan.Quota) bool { return strings.HasPrefix(q.Name, name) })
+	return f.Quotas[i].Takes
 }
 
 func TestForecast(t *testing.T) {
@@ -34,26 +40,37 @@ func TestForecast(t *testing.T) {
 		equal(t, "bytes of a lane", f.BytesPerLane, 10_546_875)
 		equal(t, "files of a lane", f.FilesPerLane, 1)
 		equal(t, "files of the table", f.FilesPerDestination, 256)
-		equal(t, "modifications a day", f.ModificationsPerDay, 480)
-		equal(t, "loads a day", f.LoadsPerDay, 480)
+		equal(t, "modifications a day", takes(f, "modifications of a table"), 480)
+		equal(t, "loads a day", takes(f, "load jobs of a project"), 480)
 		equal(t, "jobs of a checkpoint", f.PerDestination, loadplan.Jobs{Loads: 1})
 
 		f = forecast(t, flow(5*time.Minute, 1, 256))
 		equal(t, "bytes of a checkpoint", f.BytesPerCheckpoint, 4_500_000_000)
 		equal(t, "bytes of a lane", f.BytesPerLane, 17_578_125)
 		equal(t, "files of a lane", f.FilesPerLane, 2)
-		equal(t, "loads a day", f.LoadsPerDay, 288)
+		equal(t, "loads a day", takes(f, "load jobs of a project"), 288)
 	})
 	t.Run("many tables share the quota of a project", func(t *testing.T) {
 		f := forecast(t, flow(3*time.Minute, 200, 8))
-		equal(t, "loads a day", f.LoadsPerDay, 96_000)
+		equal(t, "loads a day", takes(f, "load jobs of a project"), 96_000)
 		equal(t, "more files", f.MoreFiles, true)
 		equal(t, "the shortest interval", f.ShortestEvery, 173*time.Second) // 200 loads of 100,000 in a day: 172.8 s
 		equal(t, "the shortest interval of one table", forecast(t, flow(3*time.Minute, 1, 8)).ShortestEvery, 58*time.Second)
 	})
 	t.Run("intervals and what a table bears", func(t *testing.T) {
 		for every, want := range map[time.Duration]int64{time.Minute: 1440, 2 * time.Minute: 720, 5 * time.Minute: 288, 48 * time.Hour: 1} {
-			equal(t, every.String(), forecast(t, flow(every, 1, 1)).ModificationsPerDay, want)
+			equal(t, every.String(), takes(forecast(t, flow(every, 1, 1)), "modifications of a table"), want)
+		}
+	})
+	t.Run("the shortest interval is one that the options allow", func(t *testing.T) {
+		staging := defaults
+		staging.MinEvery = 2 * time.Minute
+		f, err := flow(time.Minute, 1, 8).Forecast(staging)
+		if err != nil || !f.Refused || f.ShortestEvery != 2*time.Minute {
+			t.Errorf("refused: %t, the shortest interval is %v, error %v", f.Refused, f.ShortestEvery, err)
+		}
+		if f, err = flow(2*time.Minute, 1, 8).Forecast(staging); err != nil || f.Refused {
+			t.Errorf("refused: %t, error %v", f.Refused, err)
 		}
 	})
 	t.Run("more files than one load takes", func(t *testing.T) {
@@ -61,8 +78,10 @@ func TestForecast(t *testing.T) {
 		// 600 GB: 140 files of each lane.
 		equal(t, "files", f.FilesPerDestination, 35_840)
 		equal(t, "jobs", f.PerDestination, loadplan.Jobs{Loads: 4, Copies: 1})
-		equal(t, "loads a day", f.LoadsPerDay, 4*1440)
-		equal(t, "modifications a day", f.ModificationsPerDay, 1440)
+		equal(t, "loads a day", takes(f, "load jobs of a project"), 4*1440)
+		equal(t, "modifications a day", takes(f, "modifications of a table"), 1440)
+		equal(t, "loads of the table a day", takes(f, "load jobs of a table"), 0)
+		equal(t, "copies a day", takes(f, "copy jobs"), 1440)
 	})
 	t.Run("no file without a row", func(t *testing.T) {
 		f := forecast(t, loadplan.Flow{RowsPerSecond: 0.01, RowBytes: 100, Every: 5 * time.Minute, Destinations: 1, Lanes: 256})
@@ -87,7 +106,7 @@ func TestForecast(t *testing.T) {
 		} {
 			f := good
 			change(&f)
-			if _, err := f.Forecast(loadplan.Append, defaults, service); err == nil || !strings.Contains(err.Error(), want) {
+			if _, err := f.Forecast(defaults); err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%+v: error is %v, want one about %s", f, err, want)
 			}
 		}
