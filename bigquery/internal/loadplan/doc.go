@@ -15,5 +15,8 @@
 // but temporary tables are named after their destination, the run and the checkpoint, and the copy out of them after their names.
 // So two commits of one run must carry different checkpoints: a run may make at most one commit that is not stamped
 // ([Checkpoint] is its zero value), and no commit with the same checkpoint as another unless it holds the same committables. An
-// engine that stamps every checkpoint but the last one of a batch job keeps that.
+// engine that stamps every checkpoint but the last one of a batch job keeps that. Two sinks of one program need runs of their own.
+//
+// Within one plan no two names are equal, also where tables have been named so that the few digits of their hashes are. Who plans
+// destinations apart from each other, each group of files by itself, does without that.
 package loadplan
