@@ -11,6 +11,8 @@ type (
 	LoadError = fileload.LoadError
 	// JobError is a load, copy or query job that has failed.
 	JobError = fileload.JobError
+	// JobFault is one of the errors that the service has about a job.
+	JobFault = fileload.JobFault
 )
 
 // What ends commits of staged files.
