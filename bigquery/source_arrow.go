@@ -36,7 +36,7 @@ func ReadArrow(ctx context.Context, from Input, o SourceOptions) (*ArrowSession,
 func (o SourceOptions) resolveArrow(from Input) (storageread.Config, error) {
 	config, err := o.resolve(from)
 	if o.ReaderSchema != "" {
-		err = errors.Join(err, errors.New("ReaderSchema is an Avro schema, and batches of Arrow are as the session has them: leave it out, or read rows"))
+		err = errors.Join(err, errReaderSchema)
 	}
 	config.Arrow = true
 	return config, err
@@ -78,3 +78,5 @@ func (s *ArrowSession) Blocks(ctx context.Context) iter.Seq2[Block, error] {
 		return nil
 	})
 }
+
+var errReaderSchema = errors.New("ReaderSchema is an Avro schema, and batches of Arrow are as the session has them: leave it out, or read rows")

@@ -26,26 +26,55 @@ func (r *Reader) Blocks(ctx context.Context, s stream.Split, each func(Block) er
 		return err
 	}
 	defer r.stop()
-	for r.cursor.delivered < r.cursor.stop {
-		b, err := r.fetch.queue.take(ctx)
+	for {
+		b, err := r.Block(ctx)
 		switch {
 		case errors.Is(err, io.EOF):
 			return nil
 		case err != nil && ctx.Err() != nil:
 			return context.Cause(ctx)
 		case err != nil:
-			return r.fail(readError(err))
-		}
-		if b, err = r.cut(b); err != nil {
-			return r.fail(&ReadError{Err: err})
-		}
-		if err := each(Block{r.split.Stream, r.cursor.delivered, b.rows, b.data, b.progress}); err != nil {
 			return err
 		}
-		r.cursor.delivered += b.rows
+		if err := each(b); err != nil {
+			return err
+		}
 	}
-	return nil
 }
+
+// Block is the next block of the open split. io.EOF says that the split has no more rows and is no longer open; any other error,
+// but for that of a ctx that ended, that it cannot be read on.
+func (r *Reader) Block(ctx context.Context) (Block, error) {
+	if r.failed != nil {
+		return Block{}, r.failed
+	}
+	if !r.open {
+		return Block{}, errors.New("no split is open")
+	}
+	if r.cursor.delivered >= r.cursor.stop {
+		r.stop()
+		return Block{}, io.EOF
+	}
+	b, err := r.fetch.queue.take(ctx)
+	switch {
+	case errors.Is(err, io.EOF):
+		r.stop()
+		return Block{}, io.EOF
+	case err != nil && ctx.Err() != nil:
+		return Block{}, ctx.Err()
+	case err != nil:
+		return Block{}, r.fail(readError(err))
+	}
+	if b, err = r.cut(b); err != nil {
+		return Block{}, r.fail(&ReadError{Err: err})
+	}
+	out := Block{r.split.Stream, r.cursor.delivered, b.rows, b.data, b.progress}
+	r.cursor.delivered += b.rows
+	return out, nil
+}
+
+// OpenSchema is the schema of the open split.
+func (r *Reader) OpenSchema() string { return r.split.Schema }
 
 // cut shortens a block that goes beyond the stop. Where a row ends, only decoding tells.
 func (r *Reader) cut(b block) (block, error) {

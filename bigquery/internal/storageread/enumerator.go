@@ -105,7 +105,7 @@ func (e *Enumerator) adopt() {
 	s := e.outcome.session
 	e.state = state{planned: true, session: s.Name, expires: s.Expires, bytes: s.Bytes}
 	for _, name := range s.Streams {
-		e.pending = append(e.pending, pendingSplit{Split: Split{Stream: name, Schema: s.Schema, Expires: s.Expires}})
+		e.pending = append(e.pending, pendingSplit{Split: Split{Stream: name, Schema: s.Schema, Arrow: s.Arrow, Expires: s.Expires}})
 	}
 	e.outcome.session = nil
 	e.count.sessions.Add(1)

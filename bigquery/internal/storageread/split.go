@@ -30,11 +30,7 @@ type Split struct {
 func (s Split) at(position int64) stream.Split {
 	b := appendHeader(make([]byte, 0, len(s.Stream)+len(s.Schema)+32), splitKind, splitVersion)
 	b = appendText(b, s.Stream)
-	format := byte(formatAvro)
-	if s.Arrow {
-		format = formatArrow
-	}
-	b = append(b, format)
+	b = append(b, s.schema().format())
 	b = appendText(b, s.Schema)
 	b = appendInstant(b, s.Expires)
 	return stream.Split{ID: s.Stream, Data: b, Position: position}

@@ -29,6 +29,21 @@ type pendingSplit struct {
 	position int64
 }
 
+// splitSchema is the schema of a split and the format that it is in.
+type splitSchema struct {
+	arrow bool
+	text  string
+}
+
+func (s Split) schema() splitSchema { return splitSchema{s.Arrow, s.Schema} }
+
+func (s splitSchema) format() byte {
+	if s.arrow {
+		return formatArrow
+	}
+	return formatAvro
+}
+
 // encode writes each schema once: a session may have hundreds of streams, and a schema hundreds of kilobytes.
 func (s *state) encode() []byte {
 	b := appendHeader(nil, stateKind, stateVersion)
@@ -40,21 +55,21 @@ func (s *state) encode() []byte {
 	b = appendInstant(appendText(b, s.session), s.expires)
 	b = binary.AppendUvarint(b, uint64(max(0, s.bytes)))
 
-	numbers := map[string]uint64{}
-	var schemas []string
+	numbers := map[splitSchema]uint64{}
+	var schemas []splitSchema
 	for _, p := range s.pending {
-		if _, ok := numbers[p.Schema]; !ok {
-			numbers[p.Schema] = uint64(len(schemas))
-			schemas = append(schemas, p.Schema)
+		if _, ok := numbers[p.schema()]; !ok {
+			numbers[p.schema()] = uint64(len(schemas))
+			schemas = append(schemas, p.schema())
 		}
 	}
 	b = binary.AppendUvarint(b, uint64(len(schemas)))
-	for _, text := range schemas {
-		b = appendText(append(b, formatAvro), text)
+	for _, of := range schemas {
+		b = appendText(append(b, of.format()), of.text)
 	}
 	b = binary.AppendUvarint(b, uint64(len(s.pending)))
 	for _, p := range s.pending {
-		b = binary.AppendUvarint(appendText(b, p.Stream), numbers[p.Schema])
+		b = binary.AppendUvarint(appendText(b, p.Stream), numbers[p.schema()])
 		b = binary.AppendVarint(appendInstant(b, p.Expires), p.position)
 	}
 	return b
@@ -63,12 +78,9 @@ func (s *state) encode() []byte {
 func decodeState(b []byte) (*state, error) {
 	f := openFrame(b, stateKind, stateVersion, "the enumerator state")
 	s := &state{planned: f.byte() == 1, session: f.text(), expires: f.instant(), bytes: max(0, int64(f.uvarint()))}
-	var schemas []string
+	var schemas []splitSchema
 	for range f.uvarint() {
-		if f.format() != formatAvro && f.err == nil {
-			f.fail("blocks in Arrow, which no checkpoint has")
-		}
-		schemas = append(schemas, f.text())
+		schemas = append(schemas, splitSchema{f.format() == formatArrow, f.text()})
 		if f.err != nil {
 			return nil, f.err
 		}
@@ -81,14 +93,14 @@ func decodeState(b []byte) (*state, error) {
 	return s, f.close()
 }
 
-func (s *state) decodePending(f *frame, schemas []string) error {
+func (s *state) decodePending(f *frame, schemas []splitSchema) error {
 	p := pendingSplit{Split: Split{Stream: f.text()}}
 	number := f.uvarint()
 	if number >= uint64(len(schemas)) {
 		f.fail(fmt.Sprintf("a split of schema %d, of %d", number, len(schemas)))
 		return f.err
 	}
-	p.Schema, p.Expires, p.position = schemas[number], f.instant(), f.varint()
+	p.Schema, p.Arrow, p.Expires, p.position = schemas[number].text, schemas[number].arrow, f.instant(), f.varint()
 	s.pending = append(s.pending, p)
 	if f.err != nil {
 		return f.err
