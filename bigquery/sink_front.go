@@ -29,7 +29,7 @@ func (s *Sink[T]) front(log *slog.Logger) front[T] {
 // resolve finds the table of a record.
 func (f *front[T]) resolve(ctx context.Context, r *stream.Record[T]) (table.Destination, error) {
 	dst, err := f.to.Resolve(ctx, r)
-	if err == nil && dst == (table.Destination{}) {
+	if err == nil && dst.Table == "" && dst == (table.Destination{}) {
 		err = ErrNilResolution
 	}
 	return dst, err
@@ -46,16 +46,17 @@ func (f *front[T]) unresolved(r *stream.Record[T], err error) (*stream.FailedRec
 
 // encode appends the row of a record. A serializer that panics has failed at this record.
 func (f *front[T]) encode(buf []byte, dst table.Destination, rec T) (_ []byte, err error) {
-	defer f.panicked(dst, &err)
+	defer func() {
+		if p := recover(); p != nil {
+			err = f.panicked(dst, p)
+		}
+	}()
 	return f.rows.AppendRow(buf, dst, rec)
 }
 
-// panicked is deferred around the serializer.
-func (f *front[T]) panicked(dst table.Destination, err *error) {
-	if p := recover(); p != nil {
-		f.log.Error("serializer panicked", "destination", dst.String(), "panic", p, "stack", string(debug.Stack()))
-		*err = fmt.Errorf("serializer panicked: %v", p)
-	}
+func (f *front[T]) panicked(dst table.Destination, p any) error {
+	f.log.Error("serializer panicked", "destination", dst.String(), "panic", p, "stack", string(debug.Stack()))
+	return fmt.Errorf("serializer panicked: %v", p)
 }
 
 // misconfigured says whether a serializer's error is one that every record of the table would meet, or no record's fault at all.

@@ -491,45 +491,81 @@ func TestSinkInstruments(t *testing.T) {
 
 func TestRecordsByTheRun(t *testing.T) {
 	t.Parallel()
-	l := startLocal(t, localbq.Config{})
-	taken := &taking{}
-	sink, err := NewSink(To[[]byte](tableT), row.Serializer[[]byte](badRows{newEventRows(t), new(int)}),
-		SinkOptions{Connection: l.connection, Create: Create{Datasets: true}, Failures: taken})
-	if err != nil {
-		t.Fatal(err)
-	}
-	lane := newLane(t, sink)
-	many := lane.writer.(stream.RecordsWriter[[]byte])
-	docs := []string{"", "error", "", "", "panic", "skip", "panic", "", "stream skip", "", "unavailable", ""}
-	var run []stream.Record[[]byte]
-	for i, doc := range docs {
-		r := stream.Record[[]byte]{Value: []byte(doc), At: stream.Position{Split: "f", Row: int64(i)}}
-		if doc == "" {
-			r.Value = eventDoc(i)
+	setup := func(t *testing.T, to Resolver[[]byte]) (*local, *lane, *taking) {
+		t.Helper()
+		l, taken := startLocal(t, localbq.Config{}), &taking{}
+		sink, err := NewSink(to, row.Serializer[[]byte](badRows{newEventRows(t), new(int)}),
+			SinkOptions{Connection: l.connection, Failures: taken})
+		if err != nil {
+			t.Fatal(err)
 		}
-		run = append(run, r)
+		return l, newLane(t, sink), taken
 	}
-	n, err := many.WriteRecords(t.Context(), run)
-	if n != 10 || !errors.Is(err, row.ErrUnavailable) {
-		t.Fatalf("wrote %d records, %v: want 10 and the error of the next", n, err)
+	// "" stands for a good document.
+	runOf := func(docs ...string) (run []stream.Record[[]byte]) {
+		for i, doc := range docs {
+			r := stream.Record[[]byte]{Value: []byte(doc), At: stream.Position{Split: "f", Row: int64(i)}}
+			if doc == "" {
+				r.Value = eventDoc(i)
+			}
+			run = append(run, r)
+		}
+		return run
 	}
-	if n, err := many.WriteRecords(t.Context(), run[11:]); n != 1 || err != nil {
-		t.Fatalf("wrote %d records, %v", n, err)
+	write := func(t *testing.T, l *lane, run []stream.Record[[]byte], want int, cause error) {
+		t.Helper()
+		n, err := l.writer.(stream.RecordsWriter[[]byte]).WriteRecords(t.Context(), run)
+		if n != want || !errors.Is(err, cause) {
+			t.Fatalf("wrote %d records, %v: want %d and %v", n, err, want, cause)
+		}
 	}
-	lane.flush()
-	if got, want := ids(t, l.Instance, "d.t"), []int{0, 2, 3, 7, 9, 11}; !cmp.Equal(got, want) {
-		t.Errorf("rows %v, want %v", got, want)
+	ended := func(t *testing.T, l *lane, taken *taking, failed []int64, want stream.Tally) {
+		t.Helper()
+		var rows []int64
+		for _, f := range taken.records {
+			rows = append(rows, f.At.Row)
+		}
+		if !cmp.Equal(rows, failed) {
+			t.Errorf("failed records %v, want %v", rows, failed)
+		}
+		tally := l.writer.(stream.Tallier).Tally()
+		if tally.Bytes = 0; tally != want {
+			t.Errorf("tally %+v, want %+v", tally, want)
+		}
 	}
-	var failed []int64 // by row
-	for _, f := range taken.records {
-		failed = append(failed, f.At.Row)
-	}
-	if want := []int64{1, 4, 6}; !cmp.Equal(failed, want) {
-		t.Errorf("failed records %v, want %v", failed, want)
-	}
-	tally := lane.writer.(stream.Tallier).Tally()
-	tally.Bytes = 0
-	if want := (stream.Tally{Written: 6, DeadLettered: 3, Skipped: 2}); tally != want {
-		t.Errorf("tally %+v, want %+v", tally, want)
-	}
+	t.Run("to one table", func(t *testing.T) {
+		bq, l, taken := setup(t, To[[]byte](tableT))
+		run := runOf("", "error", "", "", "panic", "skip", "panic", "", "stream skip", "", "unavailable", "")
+		write(t, l, run, 10, row.ErrUnavailable)
+		write(t, l, run[11:], 1, nil)
+		l.flush()
+		if got, want := ids(t, bq.Instance, "d.t"), []int{0, 2, 3, 7, 9, 11}; !cmp.Equal(got, want) {
+			t.Errorf("rows %v, want %v", got, want)
+		}
+		ended(t, l, taken, []int64{1, 4, 6}, stream.Tally{Written: 6, DeadLettered: 3, Skipped: 2})
+	})
+	t.Run("to several tables", func(t *testing.T) {
+		bq, l, taken := setup(t, ResolverFunc[[]byte](func(_ context.Context, r *stream.Record[[]byte]) (table.Destination, error) {
+			dst := table.Destination{Project: "p", Dataset: "d", Table: fmt.Sprint("t", r.At.Row%3)}
+			switch string(r.Value) {
+			case "nowhere":
+				return dst, &Unroutable{Reason: "it is nowhere"}
+			case "no name":
+				dst.Table = "a\nb"
+			}
+			return dst, nil
+		}))
+		run := runOf("", "nowhere", "", "nowhere", "panic", "", "skip", "", "error", "no name", "")
+		write(t, l, run, 9, table.ErrDestination)
+		write(t, l, run[10:], 1, nil)
+		l.flush()
+		write(t, l, run[:1], 1, nil) // targets are found again behind a flush
+		l.flush()
+		for name, want := range map[string][]int{"d.t0": {0, 0}, "d.t1": {7, 10}, "d.t2": {2, 5}} {
+			if got := ids(t, bq.Instance, name); !cmp.Equal(got, want) {
+				t.Errorf("rows of %s: %v, want %v", name, got, want)
+			}
+		}
+		ended(t, l, taken, []int64{1, 3, 4, 8}, stream.Tally{Written: 6, DeadLettered: 4, Skipped: 1})
+	})
 }

@@ -2,6 +2,7 @@ package storagewrite
 
 import (
 	"math/bits"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -48,31 +49,38 @@ type lease struct{ *rowBuffer }
 func (l lease) Get(n int) *[]byte { return new(make([]byte, n)) }
 func (l lease) Put(*[]byte)       { l.free() }
 
-// bufferCache keeps buffers that are free, those of the size of a request for as long as it lives, up to a number, and others
-// until the next collection of garbage. The one used last is used next: its memory is likely to be in the processor's caches.
-// Destinations that write little get small ones. Safe for concurrent use.
+// bufferCache keeps the buffers that are free, until trim finds that they were not needed for a while. The one used last is used
+// next: its memory is likely to be in the processor's caches. Destinations that write little get small ones. Safe for concurrent
+// use.
 type bufferCache struct {
 	bytes int // capacity of the buffers of the size of a request
 
-	mu   sync.Mutex // guards full
-	full []*rowBuffer
+	mu      sync.Mutex // guards what follows
+	full    shelf
+	smaller [smallerSizes]shelf // of at least smallestBytes<<index, and less than twice that
+}
 
-	more  sync.Pool               // of that size, beyond what full holds
-	small [largestSmall]sync.Pool // of at least smallestBytes<<index, and less
+// shelf is free buffers of about one size.
+type shelf struct {
+	free []*rowBuffer
+	idle int // so many have lain here since the last trim
 }
 
 const (
-	// mostFull is how many buffers of the size of a request are kept. A connection that is not short of anything has about as
-	// many under way.
-	mostFull = 8
-
 	smallestBytes = 4 << 10
-	largestSmall  = 12 // smaller than 16 MiB, and thus than any request
+	smallerSizes  = 12 // up to 8 MiB, where requests end
 )
 
 // get returns an empty buffer that n bytes fit into, at most twice as large, or of the size of a request.
 func (c *bufferCache) get(n int) *rowBuffer {
-	b, size := c.kept(n)
+	class := smallClass(n)
+	size := smallestBytes << class
+	if size > c.bytes/2 {
+		class, size = -1, max(n, c.bytes)
+	}
+	c.mu.Lock()
+	b := c.shelf(class).take(n)
+	c.mu.Unlock()
 	if b == nil {
 		b = &rowBuffer{data: make([]byte, 0, size), home: c}
 	}
@@ -80,46 +88,64 @@ func (c *bufferCache) get(n int) *rowBuffer {
 	return b
 }
 
-// kept looks for a buffer and answers the size to make when there is none.
-func (c *bufferCache) kept(n int) (*rowBuffer, int) {
-	if class := smallClass(n); n <= c.bytes/2 && class < largestSmall {
-		b, _ := c.small[class].Get().(*rowBuffer)
-		return b, smallestBytes << class
+// larger is a size for the rows of a buffer that has become too small, with room for n bytes more.
+func (c *bufferCache) larger(b *rowBuffer, n int) int {
+	size := 2 * cap(b.data)
+	if cap(b.data) < c.bytes {
+		size = min(size, c.bytes)
 	}
-	if n > c.bytes {
-		return nil, n
-	}
-	c.mu.Lock()
-	if last := len(c.full) - 1; last >= 0 {
-		b := c.full[last]
-		c.full[last], c.full = nil, c.full[:last]
-		c.mu.Unlock()
-		return b, c.bytes
-	}
-	c.mu.Unlock()
-	b, _ := c.more.Get().(*rowBuffer)
-	return b, c.bytes
+	return max(size, len(b.data)+n)
 }
 
 // smallClass is the class of buffers that n bytes fit into.
 func smallClass(n int) int { return bits.Len(uint(max(n, 1)-1) / smallestBytes) }
 
+// shelf is that of a class, full for -1. Called with mu held.
+func (c *bufferCache) shelf(class int) *shelf {
+	if class < 0 || class >= smallerSizes {
+		return &c.full
+	}
+	return &c.smaller[class]
+}
+
+func (s *shelf) take(n int) *rowBuffer {
+	last := len(s.free) - 1
+	if last < 0 || cap(s.free[last].data) < n {
+		return nil
+	}
+	b := s.free[last]
+	s.free[last], s.free = nil, s.free[:last]
+	s.idle = min(s.idle, last)
+	return b
+}
+
 func (c *bufferCache) put(b *rowBuffer) {
-	n := cap(b.data)
+	n, class := cap(b.data), -1
 	b.data = b.data[:0]
 	switch {
 	case n > 2*c.bytes || n < smallestBytes: // it grew far beyond the size, for one huge row
+		return
 	case n < c.bytes:
-		c.small[min(smallClass(n+1), largestSmall)-1].Put(b)
-	default:
-		c.mu.Lock()
-		if len(c.full) < mostFull {
-			c.full = append(c.full, b)
-			b = nil
-		}
-		c.mu.Unlock()
-		if b != nil {
-			c.more.Put(b)
-		}
+		class = smallClass(n+1) - 1
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := c.shelf(class)
+	s.free = append(s.free, b)
+}
+
+// trim lets go of the buffers that were not needed since the last time.
+func (c *bufferCache) trim() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.full.trim()
+	for i := range c.smaller {
+		c.smaller[i].trim()
+	}
+}
+
+func (s *shelf) trim() {
+	clear(s.free[:s.idle]) // the oldest lie at the bottom
+	s.free = slices.Delete(s.free, 0, s.idle)
+	s.idle = len(s.free)
 }

@@ -23,6 +23,7 @@ func (w *Writer) Flush(ctx context.Context, final bool) error {
 	if err := w.Lane.Flush(ctx); err != nil {
 		return err
 	}
+	w.buffers.trim()
 	if !final {
 		w.evict(ctx)
 	}
@@ -35,20 +36,44 @@ func (w *Writer) sendPending(ctx context.Context) error {
 		return err
 	}
 	for _, t := range w.order {
-		if err := w.endRun(ctx, t); err != nil {
-			return err
-		}
-		b := t.pending
-		if b == nil || b.count == 0 {
-			continue
-		}
-		t.pending = nil
-		t.sized(b)
-		if err := w.way.send(ctx, t, b); err != nil {
+		if err := w.sendPendingOf(ctx, t); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// relieve sends pending batches of targets by turns until no more than most bytes are pending. Each target thus has about the same
+// time to fill its batch, and the connections have something to send while the lane goes on.
+func (w *Writer) relieve(ctx context.Context, most int) error {
+	if err := w.way.prepareToSend(ctx); err != nil {
+		return err
+	}
+	for range w.order {
+		if w.pending <= most {
+			break
+		}
+		t := w.order[w.turn%len(w.order)]
+		w.turn++
+		if err := w.sendPendingOf(ctx, t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sendPendingOf sends what is pending of one target.
+func (w *Writer) sendPendingOf(ctx context.Context, t *Target) error {
+	if err := w.endRun(ctx, t); err != nil {
+		return err
+	}
+	b := t.pending
+	if b == nil || b.count == 0 {
+		return nil
+	}
+	t.pending = nil
+	t.sized(b)
+	return w.way.send(ctx, t, b)
 }
 
 // wait waits for the result of a call.

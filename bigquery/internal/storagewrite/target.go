@@ -22,6 +22,7 @@ type Target struct {
 	pending    *batch // nil or filling
 	start      int    // where the row begun last starts in it
 	guess      int    // bytes that its length will take, by the one before
+	need       int    // bytes that the next row may take, framing included, by the one before
 	usualBytes int    // size of the batches before, the largest of late
 
 	run      run     // rows of an Arrow batch that wait

@@ -155,3 +155,35 @@ func TestBuffersAreUsedAgainOnceNobodyReadsThem(t *testing.T) {
 		t.Error("a tiny buffer is counted")
 	}
 }
+
+func TestBuffersAreKeptWhileTheyAreNeeded(t *testing.T) {
+	t.Parallel()
+	c := &bufferCache{bytes: 64 << 10}
+	use := func(n int) {
+		var all []*rowBuffer
+		for range n {
+			all = append(all, c.get(50<<10), c.get(5000))
+		}
+		for _, b := range all {
+			if got := cap(b.data); got != 64<<10 && got != 8<<10 {
+				t.Errorf("a buffer of %d bytes", got)
+			}
+			b.free()
+		}
+	}
+	for _, step := range []struct{ uses, kept int }{{10, 20}, {4, 8}, {4, 8}, {0, 0}} {
+		use(step.uses)
+		c.trim()
+		kept := len(c.full.free)
+		for _, s := range c.smaller {
+			kept += len(s.free)
+		}
+		if kept != step.kept {
+			t.Errorf("%d buffers are kept after a time that needed %d, want %d", kept, 2*step.uses, step.kept)
+		}
+	}
+	c.get(1 << 20).free()
+	if len(c.full.free) != 0 {
+		t.Error("a buffer for one huge row is kept")
+	}
+}

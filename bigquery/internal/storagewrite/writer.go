@@ -62,6 +62,7 @@ type Writer struct {
 
 	targets map[table.Destination]*Target
 	order   []*Target // as first seen
+	turn    int       // whose batch is sent next for want of memory, in order
 	flight  inflight  // to default streams
 	spare   []*batch  // to be used again
 	pending int       // bytes of pending batches
@@ -156,8 +157,21 @@ func (w *Writer) Begin(t *Target) []byte {
 	if t.pending == nil {
 		t.pending = w.newBatch(t)
 	}
-	t.start = len(t.pending.rows.data)
-	return beginRow(t.pending.rows.data, t.guess)
+	data := t.pending.rows.data
+	if cap(data)-len(data) < t.need {
+		data = w.grow(t.pending, t.need)
+	}
+	t.start = len(data)
+	return beginRow(data, t.guess)
+}
+
+// grow moves the rows of a batch to a larger buffer. Left to append, it would not be one that is used again.
+func (w *Writer) grow(b *batch, need int) []byte {
+	old := b.rows
+	b.rows = w.buffers.get(w.buffers.larger(old, need))
+	b.rows.data = append(b.rows.data, old.data...)
+	old.free()
+	return b.rows.data
 }
 
 // newBatch makes a batch about as large as the target's last one was.
@@ -195,6 +209,7 @@ func (w *Writer) Fill(t *Target, buf []byte, at *stream.Position) bool {
 	b.bytes += n
 	b.from.add(at)
 	w.pending += 1 + t.guess + n
+	t.need = n + 8
 	t.touched = true
 	return true
 }
@@ -243,6 +258,7 @@ func (w *Writer) seal(t *Target, buf []byte, at *stream.Position, original []byt
 		b.from.keep(original)
 	}
 	w.pending += len(buf) - t.start
+	t.need = length + 8
 	t.touched = true
 }
 
@@ -293,12 +309,12 @@ func (w *Writer) latch(err error) error {
 	return err
 }
 
-// limit keeps the lane within its memory: with half of it pending, everything pending is sent; with all of it taken,
-// the oldest appends are waited for.
+// limit keeps the lane within its memory: with half of it pending, some of that is sent; with all of it taken, the oldest appends
+// are waited for.
 func (w *Writer) limit(ctx context.Context) error {
 	most := w.cfg.Options.MaxBufferedBytes
 	if w.pending > most/2 {
-		if err := w.sendPending(ctx); err != nil {
+		if err := w.relieve(ctx, max(most/4, most/2-w.cfg.Options.MaxAppendBytes)); err != nil {
 			return err
 		}
 	}

@@ -297,6 +297,22 @@ func TestFlush(t *testing.T) {
 			t.Error("the batch was lost and a later flush says nothing")
 		}
 	})
+	t.Run("for want of memory tables send by turns", func(t *testing.T) {
+		b := newBench(t, &far{}, func(c *Config) { c.Options.MaxBufferedBytes, c.Options.MaxAppendBytes = 1000, 100 })
+		for i := range 25 { // rows of 52 bytes with their frames: half of the memory is 9 of them, and one is sent for each more
+			if err := b.writeTo(tableOf(fmt.Sprint("t", i%20)), strings.Repeat("x", 50)); err != nil {
+				t.Fatal(err)
+			}
+			if b.w.pending > 500 {
+				t.Fatalf("%d bytes are pending", b.w.pending)
+			}
+		}
+		var want []string
+		for i := range 18 {
+			want = append(want, fmt.Sprintf("t%d: xxxxxxxx", i))
+		}
+		b.sent(want...)
+	})
 	t.Run("memory is bounded", func(t *testing.T) {
 		b := newBench(t, &far{appends: map[string][]string{"": {"hold"}}}, func(c *Config) { c.Options.MaxBufferedBytes = 1000 })
 		done := make(chan error)
