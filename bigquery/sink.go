@@ -8,6 +8,7 @@ import (
 
 	"github.com/millrace-dev/millrace/bigquery/internal/fileload"
 	"github.com/millrace-dev/millrace/bigquery/internal/outcome"
+	"github.com/millrace-dev/millrace/bigquery/internal/staging"
 	"github.com/millrace-dev/millrace/bigquery/internal/storagewrite"
 	"github.com/millrace-dev/millrace/bigquery/row"
 	"github.com/millrace-dev/millrace/bigquery/table"
@@ -58,6 +59,7 @@ func NewSink[T any](to Resolver[T], rows row.Serializer[T], o SinkOptions) (*Sin
 	s := &Sink[T]{to: to, rows: rows, columns: columns, config: config, original: originals[T]()}
 	s.config.write.Ledger = &s.ledger
 	s.config.files.Rows, s.config.files.Ledger = rows, &s.ledger
+	s.config.files.Choice = staging.NewChoice(s.config.files.Options.Format)
 	s.config.files.Fixed, _ = destination(to)
 	s.config.write.KeepOriginals = s.config.write.KeepOriginals && s.original != nil
 	return s, nil

@@ -13,7 +13,7 @@ import (
 // What it emits goes to WriteEncoded of a writer of this sink.
 func (s *Sink[T]) NewEncoder(ctx context.Context, wc stream.WriterContext) (stream.Encoder[T], error) {
 	if s.config.method == MethodFileLoads {
-		return nil, errors.New("bigquery sink: batches that are encoded elsewhere go to streams: use another method")
+		return nil, fmt.Errorf("bigquery sink: %w: batches that are encoded elsewhere go to streams: use another method", errors.ErrUnsupported)
 	}
 	core, err := storagewrite.NewEncoder(ctx, s.laneConfig(wc))
 	if err != nil {

@@ -49,19 +49,30 @@ func (w *fileWriter[T]) Write(ctx context.Context, r *stream.Record[T]) error {
 	}
 	row, err := w.encode(w.row[:0], t.Destination(), r.Value)
 	switch {
+	case err == nil:
+		w.row = row
+		return w.add(ctx, t, r)
 	case skipped(err):
 		w.core.Skip()
 		return nil
 	case misconfigured(err):
 		return misconfigurationOf(t.Destination(), &r.At, err)
-	case err == nil:
-		w.row = row
-		err = w.core.Row(ctx, t, row)
-		if own := (*fileload.RowError)(nil); !errors.As(err, &own) {
-			return err
-		}
 	}
 	return w.core.Reject(ctx, t, w.failed(r, err))
+}
+
+// add writes the row of a record, unless there is something wrong with it.
+func (w *fileWriter[T]) add(ctx context.Context, t *fileload.Target, r *stream.Record[T]) error {
+	err := w.core.Row(ctx, t, w.row)
+	if err == nil {
+		return nil
+	}
+	if own := (*fileload.RowError)(nil); !errors.As(err, &own) {
+		return err
+	}
+	f := w.failed(r, err)
+	f.Row = w.row
+	return w.core.Reject(ctx, t, f)
 }
 
 // target finds the record's table; nil without an error is a record that belongs to none and was handed to the failure

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"cloud.google.com/go/storage"
+
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"google.golang.org/api/googleapi"
@@ -90,7 +92,7 @@ func ids(t streamtest.TB, bq *localbq.Instance, name string) []int {
 
 // TestSinkAgainstTheLocalService is not parallel to others: it counts the goroutines of the process.
 func TestSinkAgainstTheLocalService(t *testing.T) {
-	for name, method := range map[string]Method{"default": MethodDefault, "exactly-once": MethodExactlyOnce} {
+	for name, method := range map[string]Method{"default": MethodDefault, "exactly-once": MethodExactlyOnce, "file-loads": MethodFileLoads} {
 		t.Run(name, func(t *testing.T) { testSink(t, method) })
 	}
 }
@@ -103,12 +105,20 @@ func testSink(t *testing.T, method Method) {
 			if err != nil {
 				tb.Fatalf("start: %v", err)
 			}
+			var files FileLoadOptions
+			if method == MethodFileLoads {
+				bucketIn(t, bq)
+				if err := bq.CreateDataset("d"); err != nil {
+					tb.Fatalf("dataset: %v", err)
+				}
+				files = FileLoadOptions{StagingPath: "gs://staged/x", MinCheckpointInterval: time.Millisecond, LoadJobPollInitialBackoff: time.Millisecond}
+			}
 			rows := newEventRows(t)
 			to := byEvent(t)
 			return streamtest.SinkTarget[[]byte]{
 				Sink: func(failures stream.FailurePolicy) stream.Sink[[]byte] {
-					s, err := NewSink(to, row.Serializer[[]byte](rows), SinkOptions{Method: method,
-						Connection: Connection{GRPCEndpoint: bq.GRPC(), RESTEndpoint: bq.REST()}, Failures: failures})
+					s, err := NewSink(to, row.Serializer[[]byte](rows), SinkOptions{Method: method, FileLoads: files,
+						Connection: Connection{GRPCEndpoint: bq.GRPC(), RESTEndpoint: bq.REST(), StorageEndpoint: bq.GCS()}, Failures: failures})
 					if err != nil {
 						tb.Fatalf("NewSink: %v", err)
 					}
@@ -129,6 +139,18 @@ func testSink(t *testing.T, method Method) {
 			}
 		},
 	})
+}
+
+// bucketIn makes the bucket staged.
+func bucketIn(t testing.TB, bq *localbq.Instance) {
+	t.Helper()
+	client, err := storage.NewClient(context.Background(), bq.GCSClientOptions()...)
+	if err == nil {
+		err = errors.Join(client.Bucket("staged").Create(context.Background(), "p", nil), client.Close())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // lane is a writer against a local service.

@@ -181,7 +181,8 @@ type RecordsWriter[T any] interface {
 // records, and writers fed with EncodedBatches elsewhere. The unit that crosses is a batch for one destination and
 // shard, 256 KiB to 1 MiB by default, because moving single rows costs far more than encoding them.
 type Encoding[T any] interface {
-	// NewEncoder makes an encoder. Like a writer it is used from one goroutine.
+	// NewEncoder makes an encoder. Like a writer it is used from one goroutine. The error of a sink that has none, as it is
+	// configured, is errors.ErrUnsupported.
 	NewEncoder(ctx context.Context, wc WriterContext) (Encoder[T], error)
 }
 

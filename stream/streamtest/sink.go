@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -88,6 +90,21 @@ type bench[T any] struct {
 	h SinkHarness[T]
 	SinkTarget[T]
 	failures *failureLog
+
+	run   string // of the writers made last
+	lanes []int  // that have a writer in it
+}
+
+// runs numbers the runs of all benches.
+var runs atomic.Int64
+
+// inRun is the run that a writer belongs to: another one than before when it goes on from states, or its lane has had one.
+func (b *bench[T]) inRun(lane int, states []stream.State) string {
+	if b.run == "" || states != nil || slices.Contains(b.lanes, lane) {
+		b.run, b.lanes = fmt.Sprintf("%032x", runs.Add(1)), nil
+	}
+	b.lanes = append(b.lanes, lane)
+	return b.run
 }
 
 func (h SinkHarness[T]) bench(t TB) *bench[T] {
@@ -122,7 +139,7 @@ type taken struct {
 
 func (b *bench[T]) writer(lane, lanes int, states []stream.State) *session[T] {
 	b.t.Helper()
-	wc := stream.WriterContext{Job: testJob, Lane: lane, Lanes: lanes, States: states, Meter: stream.NoMeter, Log: quiet}
+	wc := stream.WriterContext{Job: testJob, Lane: lane, Lanes: lanes, Run: b.inRun(lane, states), Attempt: 1, Streaming: true, States: states, Meter: stream.NoMeter, Log: quiet}
 	if states != nil {
 		wc.Checkpoint = 1
 	}
