@@ -82,8 +82,9 @@ func (r *reading) test() killtest.Test {
 	perStream := (r.rows/bigStreams + blockRows - 1) / blockRows
 	return killtest.Test{
 		Config: c, Prepare: r.prepare,
-		Client: func(_ testing.TB, bq *localbq.Instance, dir string) *exec.Cmd {
+		Client: func(t testing.TB, bq *localbq.Instance, dir string) *exec.Cmd {
 			r.folders.Store(bq, dir)
+			t.Cleanup(func() { r.folders.Delete(bq) })
 			return as("source", dirKey+"="+dir, restKey+"="+bq.REST(), grpcKey+"="+bq.GRPC(), lanesKey+"="+r.lanes, restartKey+"="+strconv.Itoa(r.restarts))
 		},
 		Check:   r.check,
