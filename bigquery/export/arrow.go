@@ -31,7 +31,7 @@ func (e messages) add(b bigquery.Block, emit func(chunk) error) error {
 	if b.Rows == 0 {
 		return nil
 	}
-	return emit(chunk{rows: b.Rows, parts: [][]byte{data}, progress: b.Progress})
+	return emit(chunk{rows: b.Rows, parts: [][]byte{data}, progress: b.Progress, free: b.Free})
 }
 
 func (e messages) end(func(chunk) error) error { return nil }

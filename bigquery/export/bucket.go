@@ -58,6 +58,9 @@ func (b *bucket) occupied(ctx context.Context) (string, error) {
 		if errors.Is(err, storage.ErrObjectNotExist) {
 			return "", nil
 		}
+		if err != nil {
+			err = fmt.Errorf("%w: look at %s: %w", ErrPlace, b.target.typed, err)
+		}
 		return b.target.typed, err
 	}
 	all := b.all.Objects(ctx, &storage.Query{Prefix: b.target.before, Delimiter: "/"})
@@ -150,8 +153,11 @@ func (b *bucket) forget(ctx context.Context, _ int) error {
 		return nil
 	}
 	err := b.all.Object(b.target.notes()).If(storage.Conditions{GenerationMatch: b.generation}).Delete(ctx)
+	if err != nil {
+		return fmt.Errorf("remove %s: %w", b.says(b.target.notes()), err)
+	}
 	b.generation = 0
-	return err
+	return nil
 }
 
 func (b *bucket) Close() error { return b.client.Close() }

@@ -48,6 +48,7 @@ type lines struct {
 }
 
 func (e *lines) add(b bigquery.Block, emit func(chunk) error) error {
+	whole := b
 	for b.Rows > 0 {
 		if e.buf == nil {
 			e.buf = e.bufs.take()
@@ -69,6 +70,7 @@ func (e *lines) add(b bigquery.Block, emit func(chunk) error) error {
 			}
 		}
 	}
+	whole.Free()
 	return nil
 }
 
@@ -120,7 +122,7 @@ func (e blocks) add(b bigquery.Block, emit func(chunk) error) error {
 		return nil
 	}
 	head := binary.AppendVarint(binary.AppendVarint(nil, b.Rows), int64(len(b.Data)))
-	return emit(chunk{rows: b.Rows, parts: [][]byte{head, b.Data, e.sync}, progress: b.Progress})
+	return emit(chunk{rows: b.Rows, parts: [][]byte{head, b.Data, e.sync}, progress: b.Progress, free: b.Free})
 }
 
 func (e blocks) end(func(chunk) error) error { return nil }

@@ -53,22 +53,52 @@ func newGroups(message []byte, size sizes) (*groups, error) {
 		return nil, err
 	}
 	g := &groups{message: message, schema: s, size: size, bufs: newBuffers()}
-	out, _, err := g.writer(new(bytes.Buffer)) // the faults of a schema are found here
+	out, _, err := g.writer(new(bytes.Buffer), nil) // the faults of a schema are found here
 	if err != nil {
 		return nil, err
 	}
 	return g, out.Close()
 }
 
-func (g *groups) writer(buf *bytes.Buffer) (*pqarrow.FileWriter, *bytes.Buffer, error) {
-	out, err := pqarrow.NewFileWriter(g.schema, struct{ *bytes.Buffer }{buf},
-		parquet.NewWriterProperties(parquet.WithCompression(compress.Codecs.Zstd), parquet.WithCompressionLevel(1),
-			parquet.WithMaxRowGroupLength(2*groupRows), parquet.WithBatchSize(pieceRows)),
+// writer is one of a row group that begins with these rows, nil are none.
+func (g *groups) writer(buf *bytes.Buffer, first arrow.RecordBatch) (*pqarrow.FileWriter, *bytes.Buffer, error) {
+	properties := []parquet.WriterProperty{parquet.WithCompression(compress.Codecs.Zstd), parquet.WithCompressionLevel(1),
+		parquet.WithMaxRowGroupLength(2 * groupRows), parquet.WithBatchSize(pieceRows)}
+	if first != nil {
+		for i, c := range first.Columns() {
+			if !repetitive(c) {
+				properties = append(properties, parquet.WithDictionaryFor(first.ColumnName(i), false))
+			}
+		}
+	}
+	out, err := pqarrow.NewFileWriter(g.schema, struct{ *bytes.Buffer }{buf}, parquet.NewWriterProperties(properties...),
 		pqarrow.NewArrowWriterProperties(pqarrow.WithStoreSchema()))
 	if err != nil {
 		return nil, nil, fmt.Errorf("columns of the read have no form in Parquet: %w", err)
 	}
 	return out, buf, nil
+}
+
+// sampled is how many values tell whether a dictionary pays.
+const sampled = 512
+
+// repetitive reports whether values come again so often that a dictionary of them is worth making: of a sample, at least half. What
+// has members has dictionaries.
+func repetitive(a arrow.Array) bool {
+	switch a.(type) {
+	case *array.Struct, array.ListLike, array.ExtensionArray:
+		return true
+	}
+	step := max(1, a.Len()/sampled)
+	seen := map[string]struct{}{}
+	values := 0
+	for i := 0; i < a.Len(); i += step {
+		if a.IsValid(i) {
+			seen[a.ValueStr(i)] = struct{}{}
+			values++
+		}
+	}
+	return 2*len(seen) <= values
 }
 
 func (g *groups) add(b bigquery.Block, emit func(chunk) error) error {
@@ -103,17 +133,16 @@ func (g *groups) piece() error {
 	if g.rows == 0 {
 		return nil
 	}
-	if g.out == nil {
-		var err error
-		if g.out, g.buf, err = g.writer(bytes.NewBuffer(g.bufs.take())); err != nil {
-			return err
-		}
-	}
 	whole, err := joined(g.schema, g.held, g.rows)
 	if err != nil {
 		return err
 	}
 	defer whole.Release()
+	if g.out == nil {
+		if g.out, g.buf, err = g.writer(bytes.NewBuffer(g.bufs.take()), whole); err != nil {
+			return err
+		}
+	}
 	g.drop()
 	g.outRows += g.rows
 	g.outBits += g.heldBits
@@ -193,7 +222,7 @@ func newFooter(message []byte) (*footer, error) {
 	if err != nil {
 		return nil, err
 	}
-	out, _, err := (&groups{schema: s}).writer(new(bytes.Buffer))
+	out, _, err := (&groups{schema: s}).writer(new(bytes.Buffer), nil)
 	if err != nil {
 		return nil, err
 	}

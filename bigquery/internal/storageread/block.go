@@ -14,10 +14,14 @@ type Block struct {
 	Stream string
 	Offset int64 // of the first row in its stream
 	Rows   int64
-	Data   []byte // the receiver's
+	Data   []byte // the receiver's; see Free
 	// Progress is the share of the stream, 0 to 1, that ends with the block, as the service tells it; 0 when it does not.
 	Progress float64
 }
+
+// Free gives Data back, to receive others into: neither it nor a part of it may be used any more. A Block that is not given back is
+// left to the garbage collector.
+func (b Block) Free() { giveBuffer(b.Data) }
 
 // Blocks calls each for all blocks of a split that s begins, in order. Of the block that the limit falls into it hands on
 // the part before. The reader must have no split open, and has none afterwards.

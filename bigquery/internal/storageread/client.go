@@ -7,6 +7,7 @@ import (
 	bqstorage "cloud.google.com/go/bigquery/storage/apiv1"
 	"cloud.google.com/go/bigquery/storage/apiv1/storagepb"
 	"github.com/googleapis/gax-go/v2"
+	"google.golang.org/grpc"
 
 	"github.com/millrace-dev/millrace/internal/gcp"
 )
@@ -50,8 +51,9 @@ func ofSource(err error) error {
 // count for nothing in resume.
 func openWith(c *bqstorage.BigQueryReadClient) openRows {
 	once := gax.WithRetry(func() gax.Retryer { return nil })
+	decoded := gax.WithGRPCOptions(grpc.ForceCodecV2(codec{}))
 	return func(ctx context.Context, stream string, offset int64) (receiveRows, error) {
-		call, err := c.ReadRows(ctx, &storagepb.ReadRowsRequest{ReadStream: stream, Offset: offset}, once)
+		call, err := c.ReadRows(ctx, &storagepb.ReadRowsRequest{ReadStream: stream, Offset: offset}, once, decoded)
 		if err != nil {
 			return nil, err
 		}
