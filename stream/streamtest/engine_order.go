@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -14,10 +15,34 @@ import (
 
 // orderLog takes note of calls that come out of order.
 type orderLog struct {
-	mu     sync.Mutex // guards faults and finals
-	faults []string
-	finals []string // how the last flush of each writer went
+	mu      sync.Mutex // guards what follows
+	faults  []string
+	finals  []string // how the last flush of each writer went
+	writers []string // by run, attempt and lane
 }
+
+// made looks at what a writer is told about its run. Every job of the checks takes checkpoints on an interval.
+func (l *orderLog) made(wc stream.WriterContext) {
+	if !runID.MatchString(wc.Run) {
+		l.fault("writer: the run is %q: expected 32 lower-case hexadecimal digits", wc.Run)
+	}
+	if wc.Attempt < 1 {
+		l.fault("writer: the attempt is number %d: expected to count from 1", wc.Attempt)
+	}
+	if !wc.Streaming {
+		l.fault("writer: it is not told that checkpoints come on an interval")
+	}
+	name := fmt.Sprintf("run %s, attempt %d, lane %d", wc.Run, wc.Attempt, wc.Lane)
+	l.mu.Lock()
+	again := slices.Contains(l.writers, name)
+	l.writers = append(l.writers, name)
+	l.mu.Unlock()
+	if again {
+		l.fault("writer: a second one in %s", name)
+	}
+}
+
+var runID = regexp.MustCompile("^[0-9a-f]{32}$")
 
 func (l *orderLog) fault(format string, args ...any) {
 	l.mu.Lock()
@@ -152,6 +177,7 @@ type orderedSink struct {
 }
 
 func (s orderedSink) NewWriter(ctx context.Context, wc stream.WriterContext) (stream.Writer[Item], error) {
+	s.log.made(wc)
 	w, err := s.Sink.NewWriter(ctx, wc)
 	return &orderedWriter{Writer: w, seq: &sequence{log: s.log, part: "writer", last: "new"}}, err
 }
@@ -191,15 +217,18 @@ func (w *orderedWriter) Flush(ctx context.Context, final bool) error {
 
 func (w *orderedWriter) Prepare(ctx context.Context, checkpoint int64) ([]stream.Committable, error) {
 	defer w.seq.call("Prepare", "Flush")()
+	if checkpoint <= w.checkpoint {
+		w.seq.log.fault("writer: Prepare for checkpoint %d after that for %d", checkpoint, w.checkpoint)
+	}
+	w.checkpoint = checkpoint
 	return w.Writer.Prepare(ctx, checkpoint)
 }
 
 func (w *orderedWriter) Snapshot(ctx context.Context, checkpoint int64) ([]stream.State, error) {
 	defer w.seq.call("Snapshot", "Prepare")()
-	if checkpoint <= w.checkpoint {
-		w.seq.log.fault("writer: Snapshot for checkpoint %d after that for %d", checkpoint, w.checkpoint)
+	if checkpoint != w.checkpoint {
+		w.seq.log.fault("writer: Snapshot for checkpoint %d after Prepare for %d", checkpoint, w.checkpoint)
 	}
-	w.checkpoint = checkpoint
 	return w.Writer.Snapshot(ctx, checkpoint)
 }
 
