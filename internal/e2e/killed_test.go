@@ -154,9 +154,21 @@ func (s *suite) test(deaths int) killtest.Test {
 		Client: func(_ testing.TB, bq *localbq.Instance, dir string) *exec.Cmd {
 			return s.command(dir, killtest.Addresses{REST: bq.REST(), GRPC: bq.GRPC(), Storage: bq.GCS()}, 0)
 		},
-		Check:  s.check,
+		Check: s.check, Methods: s.methods(),
 		Sample: *points, SampleSeed: *seed, Deaths: deaths,
 	}
+}
+
+// methods are the calls that file loads are killed at: not those of prepare and check. Nil is all.
+func (s *suite) methods() []string {
+	calls := []string{"objects.insert", "objects.delete", "datasets.get", "tables.get", "tables.insert", "tables.delete", "jobs.insert", "jobs.get"}
+	switch s.method {
+	case fileLoads:
+		return append(calls, "tables.patch")
+	case fileLoadsAtEnd: // its tables are replaced, not widened
+		return calls
+	}
+	return nil
 }
 
 func (s *suite) serverTest(deaths int, both bool) killtest.ServerTest {
@@ -172,7 +184,7 @@ func (s *suite) serverTest(deaths int, both bool) killtest.ServerTest {
 			}
 			return s.command(dir, at, restarts)
 		},
-		Check: s.check, Both: both,
+		Check: s.check, Both: both, Methods: s.methods(),
 		Sample: *points, SampleSeed: *seed, Deaths: deaths,
 	}
 }
