@@ -42,16 +42,20 @@ const maxTold = 10
 
 // failed is the error of a step: of all destinations that failed, the first in the order of the plan before the others.
 func (r *run) failed(ctx context.Context, f *faults) error {
+	var checkpoint *int64
+	if r.plan.Checkpoint.Set {
+		checkpoint = &r.plan.Checkpoint.ID
+	}
 	switch {
 	case ctx.Err() != nil:
-		return fmt.Errorf("commit of %s: %w", ofCheckpoint(r.plan.Checkpoint), context.Cause(ctx))
+		return fmt.Errorf("commit %s: %w", ofCheckpoint(checkpoint), context.Cause(ctx))
 	case len(f.list) == 0:
 		return nil
 	}
 	slices.SortStableFunc(f.list, func(a, b fault) int { return cmp.Compare(a.part.index, b.part.index) })
 	var errs []error
 	for _, one := range f.list[:min(maxTold, len(f.list))] {
-		errs = append(errs, &LoadError{Destination: one.part.Destination, Checkpoint: r.plan.Checkpoint, Hint: hint(one.err), err: one.err})
+		errs = append(errs, &LoadError{Destination: one.part.Destination, Checkpoint: checkpoint, Hint: hint(one.err), err: one.err})
 	}
 	if more := len(f.list) - len(errs); more > 0 {
 		errs = append(errs, fmt.Errorf("and %d more", more))

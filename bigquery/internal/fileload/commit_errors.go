@@ -8,7 +8,6 @@ import (
 
 	"google.golang.org/api/googleapi"
 
-	"github.com/millrace-dev/millrace/bigquery/internal/loadplan"
 	"github.com/millrace-dev/millrace/bigquery/internal/tableadmin"
 	"github.com/millrace-dev/millrace/bigquery/table"
 	"github.com/millrace-dev/millrace/internal/gcp"
@@ -30,8 +29,8 @@ var (
 // found with errors.Is and errors.As.
 type LoadError struct {
 	Destination table.Destination
-	Checkpoint  loadplan.Checkpoint // whose rows they are; not set where the input has ended
-	Hint        string              // what to do about it, "" where the cause says it all
+	Checkpoint  *int64 // whose rows they are; nil where the input has ended
+	Hint        string // what to do about it, "" where the cause says it all
 
 	err error
 }
@@ -44,11 +43,11 @@ func (e *LoadError) Error() string {
 	return text
 }
 
-func ofCheckpoint(c loadplan.Checkpoint) string {
-	if !c.Set {
+func ofCheckpoint(id *int64) string {
+	if id == nil {
 		return "all rows"
 	}
-	return "the rows of checkpoint " + strconv.FormatInt(c.ID, 10)
+	return "the rows of checkpoint " + strconv.FormatInt(*id, 10)
 }
 
 func (e *LoadError) Unwrap() error { return e.err }

@@ -98,7 +98,7 @@ func (c *Committer) watchCadence(ctx context.Context, plan *loadplan.Plan, now t
 	}
 	if since, warn := c.cadence.tooFast(now); warn {
 		c.log.WarnContext(ctx, "checkpoints follow one another faster than MinCheckpointInterval: BigQuery allows 1,500 modifications of a table a day",
-			"checkpoint", plan.Checkpoint.ID, "after", since.Round(time.Millisecond), "min_checkpoint_interval", c.cadence.least)
+			"checkpoint", plan.Checkpoint.ID, "interval", since.Round(time.Millisecond), "min_interval", c.cadence.least)
 	}
 }
 
@@ -149,5 +149,5 @@ func (r *run) tell(ctx context.Context, took time.Duration) {
 	if r.plan.Checkpoint.Set {
 		log = log.With("checkpoint", r.plan.Checkpoint.ID)
 	}
-	log.InfoContext(ctx, "staged rows are visible", "rows", rows, "tables", len(r.plan.Parts), "took", took.Round(time.Millisecond))
+	log.InfoContext(ctx, "staged rows are visible", "rows", rows, "tables", len(r.plan.Parts), "duration", took.Round(time.Millisecond))
 }

@@ -27,7 +27,7 @@ func (c *Committer) newRun(plan *loadplan.Plan, written fileSchemas) *run {
 	}
 	for i := range plan.Parts {
 		p := &plan.Parts[i]
-		r.parts[p] = &partRun{Part: p, index: i, log: log.With("table", p.Destination.String())}
+		r.parts[p] = &partRun{Part: p, index: i, log: log.With("destination", p.Destination.String())}
 	}
 	return r
 }

@@ -78,7 +78,7 @@ func (c *Committer) makeTable(ctx context.Context, dst table.Destination, column
 	if created {
 		c.cfg.Ledger.Page(dst).Created()
 	}
-	c.log.InfoContext(ctx, "table is there", "table", dst.String(), "created", created)
+	c.log.InfoContext(ctx, "table is there", "destination", dst.String(), "created", created)
 	return nil
 }
 
@@ -87,7 +87,7 @@ func (c *Committer) makeTable(ctx context.Context, dst table.Destination, column
 func (c *Committer) tellMissing(ctx context.Context, dst table.Destination, have, desired *table.Schema) {
 	if _, err := have.Union(desired, table.UnionOptions{}); err != nil {
 		c.log.LogAttrs(ctx, slog.LevelWarn, "rows have what the table has no place for: it is left out, since SchemaUpdate allows no change of the table",
-			slog.String("table", dst.String()), slog.String("cause", err.Error()))
+			slog.String("destination", dst.String()), slog.String("cause", err.Error()))
 	}
 }
 
