@@ -235,6 +235,21 @@ func TestSchemas(t *testing.T) {
 		b.leaves()
 		b.must(b.stage(dst("t$20260101"), "b", 2), b.stage(dst("t$20260101"), "c", 3))
 		b.holds(dst("t"), 1, 2, 3)
+		b.cfg.Options.Plan.Disposition = loadplan.Truncate
+		b.must(b.stage(dst("t$20260101"), "d", 4).WithCheckpoint(1), b.stage(dst("t$20260101"), "e", 5).WithCheckpoint(1))
+		b.holds(dst("t"), 4, 5)
+		b.rows.of[dst("t$20260101")] = columns(field("day", table.Date), field("more", table.String))
+		b.cfg.Update.AllowNewFields = true
+		b.must(b.stage(dst("t$20260101"), "f", 6).WithCheckpoint(2), b.stage(dst("t$20260101"), "g", 7).WithCheckpoint(2))
+		b.holds(dst("t"), 6, 7)
+		if got := fieldsOf(b.table(dst("t")).Schema); !slices.Equal(got, []string{"id", "day", "more"}) {
+			t.Errorf("the table has %v", got)
+		}
+		for _, id := range b.jobIDs() {
+			if l := b.job(id).Configuration.Load; l != nil && l.TimePartitioning != nil {
+				t.Errorf("%s makes a table with partitions, which no partition takes", id)
+			}
+		}
 	})
 	t.Run("a serializer that fails ends the job", func(t *testing.T) {
 		b := newBench(t, localbq.Config{})

@@ -35,7 +35,7 @@ func (c *Committer) settle(ctx context.Context, dst table.Destination, written [
 	if err != nil {
 		return target{}, err
 	}
-	if c.cfg.Options.Plan.Disposition == loadplan.Truncate {
+	if c.replacesSchema(dst) {
 		return target{columns: desired, layout: d.Options}, nil
 	}
 	if !c.updates() {
@@ -47,9 +47,14 @@ func (c *Committer) settle(ctx context.Context, dst table.Destination, written [
 // updates reports whether tables that exist may be changed.
 func (c *Committer) updates() bool { return c.cfg.Update != (table.UnionOptions{}) }
 
+// replacesSchema reports whether loads bring their schema with them. One partition that is replaced has the schema of its table.
+func (c *Committer) replacesSchema(dst table.Destination) bool {
+	return c.cfg.Options.Plan.Disposition == loadplan.Truncate && !decorated(dst)
+}
+
 // live reads the table, and widens it where that may be done and is not done by the load itself.
 func (c *Committer) live(ctx context.Context, dst table.Destination, desired *table.Schema) (*tableadmin.Description, error) {
-	if !c.updates() || c.cfg.Options.Plan.Disposition == loadplan.Truncate {
+	if !c.updates() || c.replacesSchema(dst) {
 		return c.admin.Describe(ctx, dst)
 	}
 	_, d, err := c.admin.Widen(ctx, dst, tableadmin.Wanted{Schema: desired, Allow: c.cfg.Update, Race: c.cfg.Options.SchemaRace,
