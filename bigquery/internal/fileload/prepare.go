@@ -43,7 +43,7 @@ func (w *Writer) Prepare(ctx context.Context, checkpoint int64) ([]stream.Commit
 		if err != nil {
 			return nil, w.end(misconfiguration{fmt.Errorf("promise %s: %w", f.URI, err)})
 		}
-		promises = append(promises, stream.Committable{Key: f.URI, Data: data})
+		promises = append(promises, stream.Committable{Key: cmp.Or(f.URI, f.Destination.Path()), Data: data})
 	}
 	return promises, nil
 }

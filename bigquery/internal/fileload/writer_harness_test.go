@@ -293,7 +293,7 @@ func (d *desk) checkpoint(final bool) ([]loadplan.Committable, error) {
 		if err := f.UnmarshalBinary(p.Data); err != nil {
 			d.Fatal(err)
 		}
-		if f.URI != p.Key {
+		if f.URI != p.Key && (f.URI != "" || p.Key != f.Destination.Path()) {
 			d.Errorf("the key is %q and the file %q", p.Key, f.URI)
 		}
 		files = append(files, f)

@@ -537,3 +537,39 @@ func TestAbsent(t *testing.T) {
 		})
 	}
 }
+
+// evolving has columns that change.
+type evolving struct {
+	*schemas
+	fingerprint uint64
+}
+
+func (s *evolving) Fingerprint(table.Destination) uint64 { return s.fingerprint }
+
+// TestSchemaChangesBetweenRows: rows of both schemas are staged, each in files of their own, and loaded together.
+func TestSchemaChangesBetweenRows(t *testing.T) {
+	t.Parallel()
+	for _, f := range []loadplan.Format{loadplan.Avro, loadplan.Parquet, loadplan.JSONL} {
+		t.Run(f.String(), func(t *testing.T) {
+			b := newBench(t, localbq.Config{})
+			b.cfg.Update.AllowNewFields = true
+			rows := &evolving{b.rows, 1}
+			b.cfg.Rows = rows
+			l := b.newLane(as(f))
+			l.mustWrite(dst("t"), id(1), id(2))
+			s := columns(field("s", table.String))
+			b.rows.of[dst("t")], rows.fingerprint = s, 2
+			l.mustWrite(dst("t"), rowtest.Encode(s.Fields, []row.Value{{Int: 3}, rowtest.Text("x")}))
+			promises, files := l.prepare()
+			if len(files) != 2 || files[0].Rows != 2 || files[1].Rows != 1 {
+				t.Errorf("staged %+v", files)
+			}
+			c := b.committer()
+			if err := errors.Join(c.Commit(t.Context(), promises), c.Close()); err != nil {
+				t.Fatal(err)
+			}
+			b.holds(dst("t"), 1, 2, 3)
+			texts(b, dst("t"), s, []row.Value{{Int: 3}, rowtest.Text("x")})
+		})
+	}
+}
