@@ -205,10 +205,15 @@ func newBenchWriter[R any](b *testing.B, sink *Sink[R]) stream.Writer[R] {
 
 // writeRecords is what a lane does between two checkpoints.
 func writeRecords[R any](b *testing.B, w stream.Writer[R], records []R, n int) {
-	r := &stream.Record[R]{At: stream.Position{Split: "f"}}
-	for i := range n {
-		r.Value, r.At.Row = records[i%len(records)], int64(i)
-		if err := w.Write(b.Context(), r); err != nil {
+	many := w.(stream.RecordsWriter[R])
+	run := make([]stream.Record[R], 512)
+	for i := 0; i < n; {
+		run = run[:min(len(run), n-i)]
+		for j := range run {
+			run[j] = stream.Record[R]{Value: records[i%len(records)], At: stream.Position{Split: "f", Row: int64(i)}}
+			i++
+		}
+		if _, err := many.WriteRecords(b.Context(), run); err != nil {
 			b.Error(err)
 			return
 		}
