@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/millrace-dev/millrace/bigquery/internal/fileload"
+	"github.com/millrace-dev/millrace/bigquery/internal/loadplan"
 	"github.com/millrace-dev/millrace/stream"
 )
 
@@ -88,6 +89,9 @@ func (w *fileWriter[T]) target(ctx context.Context, r *stream.Record[T]) (*filel
 	}
 	if w.last == nil || w.last.Destination() != dst {
 		t, err := w.core.Target(dst)
+		if errors.Is(err, loadplan.ErrReserved) && !w.single { // who writes records must not be able to stop the job
+			return nil, w.core.Reject(ctx, nil, w.failed(r, &Unroutable{Reason: err.Error(), Err: err}))
+		}
 		if err != nil {
 			return nil, &stream.PositionError{At: r.At.Location(), Err: err}
 		}

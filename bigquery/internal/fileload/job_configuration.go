@@ -20,12 +20,12 @@ func (c *Config) configure(job *loadplan.Job, columns *table.Schema, layout tabl
 	case loadplan.CopyJob:
 		out.Copy = &bqrest.JobConfigurationTableCopy{
 			SourceTables: references(job.Sources), DestinationTable: reference(job.Target),
-			CreateDisposition: creates(job), WriteDisposition: job.Write.String(), DestinationEncryptionConfiguration: o.encryption(),
+			CreateDisposition: job.Create(), WriteDisposition: job.Write.String(), DestinationEncryptionConfiguration: o.encryption(),
 		}
 	case loadplan.QueryJob:
 		out.Query = &bqrest.JobConfigurationQuery{
 			Query: job.SQL, UseLegacySql: new(false), Priority: "INTERACTIVE", DestinationTable: reference(job.Target),
-			CreateDisposition: creates(job), WriteDisposition: job.Write.String(), SchemaUpdateOptions: c.schemaUpdates(job),
+			CreateDisposition: job.Create(), WriteDisposition: job.Write.String(), SchemaUpdateOptions: c.schemaUpdates(job),
 			DestinationEncryptionConfiguration: o.encryption(),
 		}
 	}
@@ -37,7 +37,7 @@ func (c *Config) load(job *loadplan.Job, columns *table.Schema, layout table.Cre
 	out := &bqrest.JobConfigurationLoad{
 		SourceUris: job.URIs, SourceFormat: told.SourceFormat, Schema: tableadmin.ToREST(told.Schema),
 		UseAvroLogicalTypes: told.UseAvroLogicalTypes,
-		DestinationTable:    reference(job.Target), CreateDisposition: creates(job), WriteDisposition: job.Write.String(),
+		DestinationTable:    reference(job.Target), CreateDisposition: job.Create(), WriteDisposition: job.Write.String(),
 		SchemaUpdateOptions: c.schemaUpdates(job),
 		DecimalTargetTypes:  c.Options.Jobs.DecimalTargetTypes, IgnoreUnknownValues: c.Options.Jobs.IgnoreUnknownValues,
 		DestinationEncryptionConfiguration: c.Options.Jobs.encryption(),
@@ -62,14 +62,6 @@ func (o *Options) told(f loadplan.Format, columns *table.Schema) staging.Load {
 		return o.Custom.Load(columns)
 	}
 	return staging.LoadOf(f, columns)
-}
-
-// creates: a destination is there by the time a job writes to it, temporary tables are made by the jobs.
-func creates(job *loadplan.Job) string {
-	if job.Temp {
-		return "CREATE_IF_NEEDED"
-	}
-	return "CREATE_NEVER"
 }
 
 func (c *Config) schemaUpdates(job *loadplan.Job) (options []string) {

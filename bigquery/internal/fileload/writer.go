@@ -74,10 +74,14 @@ func newWriter(ctx context.Context, cfg Config, d depot, clock func() time.Durat
 	}, nil
 }
 
-// Target returns what the writer knows of a destination. It makes no calls. A name that cannot be a table's is an error.
+// Target returns what the writer knows of a destination. It makes no calls. A name that cannot be a table's is an error, and so is one
+// of temporary tables: loadplan.ErrReserved.
 func (w *Writer) Target(dst table.Destination) (*Target, error) {
 	t := w.targets[dst]
 	if t == nil {
+		if err := loadplan.CheckDestination(dst); err != nil {
+			return nil, err
+		}
 		p, err := w.lane.Place(dst)
 		if err != nil {
 			return nil, err

@@ -513,6 +513,16 @@ func TestHostileCommittables(t *testing.T) {
 	}
 }
 
+func TestReservedNames(t *testing.T) {
+	for name, want := range map[string]error{
+		"millrace_tmp_": loadplan.ErrReserved, "Millrace_TMP_x": loadplan.ErrReserved, "millrace_tm": nil, "my_millrace_tmp_x": nil, "a`b": table.ErrDestination,
+	} {
+		if err := loadplan.CheckDestination(table.Destination{Project: "p", Dataset: "d", Table: name}); !errors.Is(err, want) {
+			t.Errorf("%s: error is %v, want %v", name, err, want)
+		}
+	}
+}
+
 func TestSelectAll(t *testing.T) {
 	t.Run("FL-82 names are quoted", func(t *testing.T) {
 		for name, want := range map[string]string{

@@ -85,6 +85,14 @@ func TestCommittable(t *testing.T) {
 		if !errors.Is(err, loadplan.ErrCommittable) || !strings.Contains(err.Error(), "version 1") {
 			t.Errorf("a byte more: error is %v", err)
 		}
+		told := c
+		told.Schema = "[]"
+		data = marshal(t, told)
+		for n := range data {
+			if err := new(loadplan.Committable).UnmarshalBinary(data[:n]); !errors.Is(err, loadplan.ErrCommittable) {
+				t.Errorf("%d of %d bytes with a schema: error is %v", n, len(data), err)
+			}
+		}
 	})
 	t.Run("what is no text has no durable form", func(t *testing.T) {
 		for _, spoil := range []func(*loadplan.Committable){
@@ -94,6 +102,7 @@ func TestCommittable(t *testing.T) {
 			func(c *loadplan.Committable) { c.Destination.Table = "\xff" },
 			func(c *loadplan.Committable) { c.URI = "gs://b/\xff" },
 			func(c *loadplan.Committable) { c.Profile = "\xff" },
+			func(c *loadplan.Committable) { c.Schema = "\xff" },
 			func(c *loadplan.Committable) { c.Format = 200 },
 		} {
 			c := c
@@ -115,14 +124,18 @@ func TestCommittable(t *testing.T) {
 // TestGoldenCommittables: what a program wrote once is read for ever.
 func TestGoldenCommittables(t *testing.T) {
 	want := map[string]loadplan.Committable{
-		"unstamped": stagedIn(loadplan.Parquet, "a.parquet"),
-		"stamped": {
+		"1_unstamped": stagedIn(loadplan.Parquet, "a.parquet"),
+		"2_schema": {
+			Run: runA, Destination: pdt, URI: "gs://b/x/a.csv.gz", Bytes: 1, Rows: 2, Format: loadplan.CSV, Profile: "5561fba2",
+			Checkpoint: loadplan.Checkpoint{ID: 42, Set: true}, Schema: `[{"name":"ä","type":"STRING"}]`,
+		},
+		"1_stamped": {
 			Run: runA, Destination: table.Destination{Project: "example.com:p", Dataset: "d", Table: "t$20260101"}, URI: "gs://b/ä/0-1-0a0b0c0d-3.jsonl.gz",
 			Bytes: 1 << 40, Rows: 1<<31 + 1, Format: loadplan.JSONL, Profile: "c06007e4", Checkpoint: loadplan.Checkpoint{ID: 0, Set: true},
 		},
 	}
 	for name, c := range want {
-		path := filepath.Join("testdata", "committable_1_"+name+".hex")
+		path := filepath.Join("testdata", "committable_"+name+".hex")
 		if *rewrite {
 			if err := os.WriteFile(path, []byte(hex.EncodeToString(marshal(t, c))+"\n"), 0o644); err != nil {
 				t.Fatal(err)
@@ -152,6 +165,9 @@ func TestAnyCommittable(t *testing.T) {
 			Bytes:       rapid.Int64().Draw(t, "bytes"), Rows: rapid.Int64().Draw(t, "rows"),
 			Format: loadplan.Format(rapid.IntRange(0, int(loadplan.Custom)).Draw(t, "format")),
 		}
+		if rapid.Bool().Draw(t, "with a schema") {
+			c.Schema = text.Draw(t, "schema")
+		}
 		if rapid.Bool().Draw(t, "stamped") {
 			c = c.WithCheckpoint(rapid.Int64().Draw(t, "checkpoint"))
 		}
@@ -164,7 +180,7 @@ func TestAnyCommittable(t *testing.T) {
 }
 
 func FuzzUnmarshalBinary(f *testing.F) {
-	for _, c := range []loadplan.Committable{{}, staged("a"), staged("b").WithCheckpoint(0), stagedIn(loadplan.Custom, "c").WithCheckpoint(-1)} {
+	for _, c := range []loadplan.Committable{{}, {Schema: "[]"}, staged("a"), staged("b").WithCheckpoint(0), stagedIn(loadplan.Custom, "c").WithCheckpoint(-1)} {
 		data, err := c.MarshalBinary()
 		if err != nil {
 			f.Fatal(err)

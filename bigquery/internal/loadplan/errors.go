@@ -12,6 +12,8 @@ var (
 	ErrCommitProfileChanged = errors.New("the options that find earlier jobs have changed")
 	// ErrPlanTooLarge: a commit needs more jobs than one commit may have.
 	ErrPlanTooLarge = errors.New("too many jobs for one commit")
+	// ErrReserved: a table has a name that temporary tables may have.
+	ErrReserved = errors.New("no table that rows can be staged for")
 	// ErrCommittable: these bytes or values are no committable of a staged file that this program can use.
 	ErrCommittable = errors.New("invalid committable of a staged file")
 )

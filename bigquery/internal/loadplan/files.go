@@ -119,10 +119,10 @@ func checkKind(k kind) error {
 }
 
 // CheckDestination refuses what cannot be a table's name, and what could be that of a temporary table: rows for it would be loaded
-// into others' or be lost with it. A writer asks before it opens a file.
+// into others' or be lost with it. A writer asks before it opens a file, since a commit that meets such a name can only fail.
 func CheckDestination(d table.Destination) error {
 	if len(d.Table) >= len(tempPrefix) && strings.EqualFold(d.Table[:len(tempPrefix)], tempPrefix) {
-		return fmt.Errorf("%w %q: names that begin with %s are those of temporary tables", table.ErrDestination, d.String(), tempPrefix)
+		return fmt.Errorf("%w: %q: names of temporary tables of file loads begin with %s", ErrReserved, d.String(), tempPrefix)
 	}
 	return d.Validate()
 }
