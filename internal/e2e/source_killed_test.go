@@ -3,6 +3,7 @@ package e2e
 import (
 	"bytes"
 	"encoding/binary"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -82,9 +83,8 @@ func (r *reading) test() killtest.Test {
 	perStream := (r.rows/bigStreams + blockRows - 1) / blockRows
 	return killtest.Test{
 		Config: c, Prepare: r.prepare,
-		Client: func(t testing.TB, bq *localbq.Instance, dir string) *exec.Cmd {
+		Client: func(_ testing.TB, bq *localbq.Instance, dir string) *exec.Cmd {
 			r.folders.Store(bq, dir)
-			t.Cleanup(func() { r.folders.Delete(bq) })
 			return as("source", dirKey+"="+dir, restKey+"="+bq.REST(), grpcKey+"="+bq.GRPC(), lanesKey+"="+r.lanes, restartKey+"="+strconv.Itoa(r.restarts))
 		},
 		Check:   r.check,
@@ -126,8 +126,8 @@ func (r *reading) prepare(t testing.TB, bq *localbq.Instance) {
 // check counts each row in the files that were committed.
 func (r *reading) check(t testing.TB, bq *localbq.Instance) {
 	t.Helper()
-	dir, _ := r.folders.Load(bq)
-	names, err := filepath.Glob(filepath.Join(dir.(string), "*.rows"))
+	dir, _ := r.folders.LoadAndDelete(bq)
+	names, err := filepath.Glob(filepath.Join(fmt.Sprint(dir), "*.rows"))
 	if err != nil || len(names) == 0 {
 		t.Fatalf("no output: %v", err)
 	}

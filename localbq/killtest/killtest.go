@@ -100,10 +100,12 @@ func (k Test) start(t testing.TB) *localbq.Instance {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := bq.Close(); err != nil {
+	open := bq
+	t.Cleanup(func() { // the function stays with t, and t with its parent, until all plays are over: the service must not
+		if err := open.Close(); err != nil {
 			t.Error(err)
 		}
+		open = nil
 	})
 	if k.Prepare != nil {
 		k.Prepare(t, bq)

@@ -172,10 +172,12 @@ func (s *site) over() *localbq.Instance {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	s.t.Cleanup(func() {
-		if err := bq.Close(); err != nil {
+	open := bq
+	s.t.Cleanup(func() { // as in start
+		if err := open.Close(); err != nil {
 			s.t.Error(err)
 		}
+		open = nil
 	})
 	return bq
 }
