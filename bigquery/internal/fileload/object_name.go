@@ -26,11 +26,21 @@ func newNamer(cfg *Config) (*namer, error) {
 	if _, err := rand.Read(random[:]); err != nil {
 		return nil, fmt.Errorf("name staged files: %w", err)
 	}
-	return &namer{
+	n := &namer{
 		prefix: cfg.Options.StagingPath + "/" + cfg.Run + "/",
 		writer: fmt.Sprintf("%d-%d-%s", cfg.Lane, cfg.Attempt, hex.EncodeToString(random[:])),
-	}, nil
+	}
+	_, path, _ := strings.Cut(strings.TrimPrefix(n.prefix, "gs://"), "/")
+	if longest := len(path) + folderBytes + len("/") + len(n.writer) + numberBytes; longest > nameBytes {
+		return nil, misconfiguration{fmt.Errorf("StagingPath is too long: names of staged files could have %d bytes, and Cloud Storage takes %d", longest, nameBytes)}
+	}
+	return n, nil
 }
+
+const (
+	nameBytes   = 1024 // of an object (Cloud Storage documentation, "Object naming guidelines")
+	numberBytes = 51   // of "-", the number, and the extension of a format of one's own
+)
 
 // next is the URI of the next object.
 func (n *namer) next(dst table.Destination, extension string) string {
@@ -38,7 +48,7 @@ func (n *namer) next(dst table.Destination, extension string) string {
 	return fmt.Sprintf("%s%s/%s-%d%s", n.prefix, folder(dst), n.writer, n.seq-1, extension)
 }
 
-// folderBytes keeps names below the 1,024 bytes that Cloud Storage takes, with a long prefix before them.
+// folderBytes leaves room for a long prefix.
 const folderBytes = 256
 
 // folder is project.dataset.table as part of an object's name. What is no letter, digit or one of _ - $ : becomes a tilde and two

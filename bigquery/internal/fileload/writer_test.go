@@ -536,6 +536,19 @@ func TestCloseWriter(t *testing.T) {
 	})
 }
 
+func TestLongStagingPath(t *testing.T) {
+	t.Parallel()
+	for length, want := range map[int]bool{600: true, 700: false} {
+		cfg := newDesk(t).cfg
+		cfg.Options.StagingPath = "gs://staged/" + strings.Repeat("x", length)
+		_, err := newWriter(t.Context(), cfg, newHeap(), nil)
+		var permanent interface{ Permanent() bool }
+		if want != (err == nil) || err != nil && (!errors.As(err, &permanent) || !strings.Contains(err.Error(), "StagingPath is too long")) {
+			t.Errorf("a path of %d bytes: %v", length, err)
+		}
+	}
+}
+
 func TestRunIsNeeded(t *testing.T) {
 	t.Parallel()
 	for _, run := range []string{"", "0123456789ABCDEF0123456789ABCDEF", testRun + "0", strings.Repeat("/", 32), strings.Repeat("*", 32)} {
