@@ -2,11 +2,15 @@ package export
 
 import (
 	"bytes"
+	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
+	"math"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
+	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/millrace-dev/millrace/bigquery"
 )
@@ -61,7 +65,7 @@ func shortened(schema []byte, b bigquery.Block) ([]byte, error) {
 
 // batchOf is the batch of a block, which the caller releases. It shares the block's bytes.
 func batchOf(schema []byte, b bigquery.Block) (arrow.RecordBatch, error) {
-	r, err := ipc.NewReader(io.MultiReader(bytes.NewReader(schema), bytes.NewReader(b.Data)))
+	r, err := ipc.NewReaderFromMessageReader(&inPlace{messages: [][]byte{schema, b.Data}})
 	if err != nil {
 		return nil, fmt.Errorf("block at row %d of the read stream %s: %w", b.Offset, b.Stream, err)
 	}
@@ -75,6 +79,31 @@ func batchOf(schema []byte, b bigquery.Block) (arrow.RecordBatch, error) {
 	}
 	batch.Retain()
 	return batch, nil
+}
+
+// inPlace reads messages where they lie.
+type inPlace struct{ messages [][]byte }
+
+func (p *inPlace) Retain()  {}
+func (p *inPlace) Release() {}
+
+// Message answers the next: a marker, the length of the metadata, the metadata, and the body (Arrow specification, "Encapsulated
+// message format").
+func (p *inPlace) Message() (*ipc.Message, error) {
+	if len(p.messages) == 0 {
+		return nil, io.EOF
+	}
+	m := p.messages[0]
+	p.messages = p.messages[1:]
+	const head = 8
+	if len(m) < head || binary.LittleEndian.Uint32(m) != math.MaxUint32 {
+		return nil, errors.New("these bytes are no message of Arrow")
+	}
+	end := head + int64(binary.LittleEndian.Uint32(m[4:]))
+	if end <= head || end > int64(len(m)) {
+		return nil, errors.New("the message of Arrow is cut")
+	}
+	return ipc.NewMessage(memory.NewBufferBytes(m[head:end]), memory.NewBufferBytes(m[end:])), nil
 }
 
 func schemaOf(message []byte) (*arrow.Schema, error) {

@@ -90,26 +90,29 @@ func (e *lines) end(emit func(chunk) error) error {
 func (e *lines) close() {}
 
 // buffers are a lane's, which come back when they have been written.
-type buffers chan []byte
+type buffers struct {
+	spare chan []byte
+	size  int // of a new one
+}
 
-func newBuffers() buffers { return make(buffers, 3) }
+func newBuffers(size int) buffers { return buffers{make(chan []byte, 2), size} }
 
 func (b buffers) take() []byte {
 	select {
-	case buf := <-b:
+	case buf := <-b.spare:
 		return buf[:0]
 	default:
-		return make([]byte, 0, 2*chunkBytes)
+		return make([]byte, 0, b.size)
 	}
 }
 
 // give keeps a buffer, unless it has grown out of proportion for one long row.
 func (b buffers) give(buf []byte) {
-	if cap(buf) > 16*chunkBytes {
+	if cap(buf) > 8*b.size {
 		return
 	}
 	select {
-	case b <- buf:
+	case b.spare <- buf:
 	default:
 	}
 }

@@ -24,6 +24,6 @@
 // # Memory
 //
 // Of one lane: what is received ahead, one chunk being made, and one waiting for its turn. What is received ahead is shared by the
-// lanes: 32 MiB in all, and the one block of each lane that goes over that mark. Chunks of rows have half a MiB as they are read;
-// those of Parquet are row groups, and share 96 MiB.
+// lanes: 8 MiB in all, and the one block of each lane that goes over that mark. Chunks of rows have half a MiB as they are read;
+// those of Parquet are row groups, and share 32 MiB.
 package export

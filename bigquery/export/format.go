@@ -3,6 +3,7 @@ package export
 import (
 	"fmt"
 	"path"
+	"runtime"
 	"slices"
 	"strings"
 )
@@ -57,6 +58,15 @@ func (f Format) check() error {
 
 // inArrow says that the service is asked for Arrow.
 func (f Format) inArrow() bool { return f == Arrow || f == Parquet }
+
+// lanes are how many streams are read at once of so many at most, 0 is no limit. Decoding and packing take a processor each; passing
+// on takes little, and waits for the service.
+func (f Format) lanes(streams int) int {
+	if f == Arrow || f == Avro {
+		return max(runtime.GOMAXPROCS(0), streams)
+	}
+	return runtime.GOMAXPROCS(0)
+}
 
 // inText says that rows are text, which may be packed as a whole.
 func (f Format) inText() bool { return f == NDJSON || f == CSV }

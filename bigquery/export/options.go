@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"runtime"
 	"strconv"
 	"strings"
 	"time"
@@ -23,8 +22,8 @@ type Options struct {
 	Format Format
 	// Keys are the names of columns in NDJSON. Default: as the table has them.
 	Keys func(*table.Schema) *jsonrow.Keys
-	// Lanes are how many streams are read at once at most. Default: Source.MaxStreamCount, or else GOMAXPROCS. A read that goes
-	// on keeps the number it began with, since the order of rows depends on it.
+	// Lanes are how many streams are read at once at most. Default: GOMAXPROCS, and where rows are not decoded, in Arrow and Avro,
+	// Source.MaxStreamCount if that is more. A read that goes on keeps the number it began with, since the order of rows depends on it.
 	Lanes int
 	// FileBytes is how large files become where there are many: the next one begins behind the chunk that goes beyond. Default
 	// 256 MiB.
@@ -62,7 +61,7 @@ type Fact struct {
 const (
 	defaultFileBytes = 256 << 20
 	defaultSafeEvery = time.Second
-	receivedBytes    = 32 << 20 // received ahead, of all lanes
+	receivedBytes    = 8 << 20 // received ahead, of all lanes
 )
 
 // resolve fills in defaults and reports every fault at once.
@@ -89,9 +88,12 @@ func (o Options) resolve(from bigquery.Input, t target) (Options, error) {
 	if o.SafeEvery < 0 {
 		add("SafeEvery must be positive: %v", o.SafeEvery)
 	}
-	if o.Lanes = cmp.Or(o.Lanes, o.Source.MaxStreamCount, runtime.GOMAXPROCS(0)); o.Lanes > 0 && o.Source.MaxBytesPerFetch == 0 && o.Source.FetchQueue == 0 {
+	if o.Lanes == 0 {
+		o.Lanes = o.Format.lanes(o.Source.MaxStreamCount)
+	}
+	if o.Lanes > 0 && o.Source.MaxBytesPerFetch == 0 && o.Source.FetchQueue == 0 {
 		o.Source.FetchQueue = 1
-		o.Source.MaxBytesPerFetch = max(1<<20, receivedBytes/o.Lanes)
+		o.Source.MaxBytesPerFetch = max(64<<10, receivedBytes/o.Lanes)
 	}
 	o.FileBytes = cmp.Or(o.FileBytes, defaultFileBytes)
 	o.SafeEvery = cmp.Or(o.SafeEvery, defaultSafeEvery)

@@ -21,7 +21,7 @@ import (
 const (
 	// A row group has so many rows at most, and so many bytes of Arrow for each lane, one more, which is the one being written.
 	groupRows  = 1 << 20
-	groupBytes = 96 << 20
+	groupBytes = 32 << 20
 	// Rows go to the Parquet writer in pieces of so many rows, or as many as have so many bytes: where pages end depends on it.
 	pieceRows  = 8192
 	pieceBytes = 1 << 20
@@ -52,7 +52,7 @@ func newGroups(message []byte, size sizes) (*groups, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &groups{message: message, schema: s, size: size, bufs: newBuffers()}
+	g := &groups{message: message, schema: s, size: size, bufs: newBuffers(int(min(size.groupBits/8, groupBytes)))}
 	out, _, err := g.writer(new(bytes.Buffer), nil) // the faults of a schema are found here
 	if err != nil {
 		return nil, err

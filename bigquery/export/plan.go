@@ -95,7 +95,7 @@ func planText(s *bigquery.ReadSession[struct{}], packed compression, o *Options,
 			return nil, err
 		}
 		p, err := newPacker(packed)
-		return &lines{decode: d.Next, line: each, pack: p, size: size, bufs: newBuffers()}, err
+		return &lines{decode: d.Next, line: each, pack: p, size: size, bufs: newBuffers(2 * chunkBytes)}, err
 	}, func() (container, error) { return wrapped{first: head}, nil }}, nil
 }
 
