@@ -88,7 +88,7 @@ func (p *readProgress) line(s export.Progress, now time.Time) string {
 func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 
 // readMemory is what the collector aims at while files are written, unless GOMEMLIMIT says otherwise.
-const readMemory = 192 << 20
+const readMemory = 128 << 20
 
 func limitMemory() {
 	if os.Getenv("GOMEMLIMIT") == "" {
