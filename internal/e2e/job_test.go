@@ -117,8 +117,8 @@ func options() bigquery.SinkOptions {
 			LoadJobPollInitialBackoff: time.Millisecond, LoadJobPollMaxBackoff: 20 * time.Millisecond,
 			SchemaReconcileInitialBackoff: first, SchemaReconcileMaxBackoff: longest, SchemaReconcileMaxAttempts: attempts}
 		if method == fileLoadsAtEnd {
-			o.FileLoads.WriteDisposition = bigquery.WriteTruncate
-			o.FileLoads.MaxStagingFileBytes = 0
+			// Three loads for each table, and two copies.
+			o.FileLoads.WriteDisposition, o.FileLoads.MaxLoadFiles, o.FileLoads.MaxCopyTables = bigquery.WriteTruncate, 15, 2
 		}
 	default:
 		o.DefaultStream = bigquery.DefaultStreamOptions{MaxAppendBytes: 1,
