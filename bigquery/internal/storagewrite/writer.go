@@ -123,15 +123,23 @@ func (w *Writer) Enter(ctx context.Context) error {
 // acked accounts for a batch that the service has taken.
 func (w *Writer) acked(e entry) {
 	w.Written(&e.target.Place, e.batch.count, e.batch.bytes)
-	if len(w.spare) < mostSpare {
+	most := mostSpare
+	if w.cfg.KeepOriginals {
+		most = mostSpareOriginals
+	}
+	if len(w.spare) < most {
 		e.batch.from.reset()
 		*e.batch = batch{from: e.batch.from}
 		w.spare = append(w.spare, e.batch)
 	}
 }
 
-// mostSpare is how many batches are kept for what they hold to note positions in, 8 bytes for a row.
-const mostSpare = 128
+// Batches are kept for the memory that they note positions in, 8 bytes for a row. Fewer are where they hold originals, which may be
+// longer than rows.
+const (
+	mostSpare          = 128
+	mostSpareOriginals = 16
+)
 
 // Target returns what the writer knows of a destination, good until the next Flush. It makes no calls; a destination
 // costs nothing remote before its first row. A name that cannot be a table's is an error.
@@ -196,7 +204,8 @@ func (w *Writer) Fill(t *Target, buf []byte, at *stream.Position) bool {
 		return false
 	case buf[t.start] != rowTag || b.bytes+n > w.cfg.Options.MaxAppendBytes || t.overhead+len(buf) > maxRequestBytes:
 		return false
-	case w.pending+1+t.guess+n > w.cfg.Options.MaxBufferedBytes/2:
+	}
+	if held := w.pending + 1 + t.guess + n; held > w.cfg.Options.MaxBufferedBytes/2 || held+int(w.load.Load()) > w.cfg.Options.MaxBufferedBytes {
 		return false
 	}
 	if t.guess == 1 {

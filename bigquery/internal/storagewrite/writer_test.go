@@ -297,6 +297,27 @@ func TestFlush(t *testing.T) {
 			t.Error("the batch was lost and a later flush says nothing")
 		}
 	})
+	t.Run("a row that memory has no room for waits like any other", func(t *testing.T) {
+		b := newBench(t, &far{appends: map[string][]string{"": {"hold"}}}, func(c *Config) {
+			c.Options.MaxBufferedBytes, c.Options.MaxAppendBytes = 1000, 400
+		})
+		row, held := strings.Repeat("x", 50), func() int { return b.w.pending + int(b.w.load.Load()) }
+		for held() < 900 {
+			b.write(row)
+		}
+		x, err := b.w.Target(tableT)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 10 {
+			if buf := append(b.w.Begin(x), row...); !b.w.Fill(x, buf, &stream.Position{}) {
+				break
+			}
+		}
+		if n := held(); n < 900 || n > 1000 {
+			t.Errorf("%d bytes are held of 1000", n)
+		}
+	})
 	t.Run("for want of memory tables send by turns", func(t *testing.T) {
 		b := newBench(t, &far{}, func(c *Config) { c.Options.MaxBufferedBytes, c.Options.MaxAppendBytes = 1000, 100 })
 		for i := range 25 { // rows of 52 bytes with their frames: half of the memory is 9 of them, and one is sent for each more
