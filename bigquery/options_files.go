@@ -277,7 +277,7 @@ func (k *knobs) staging(path string) string {
 	bucket, _, _ := strings.Cut(rest, "/")
 	switch {
 	case path == "":
-		k.fault("StagingPath", "is required for MethodFileLoads: %s", want)
+		k.fault("StagingPath", "is required, to stage files there: %s", want)
 	case !ok:
 		k.fault("StagingPath", "is %q: %s", path, want)
 	case bucket == "":
