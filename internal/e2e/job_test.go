@@ -112,8 +112,8 @@ func options() bigquery.SinkOptions {
 		o.Method = bigquery.MethodFileLoads
 		o.Connection.StorageEndpoint = os.Getenv(storageKey)
 		o.FileLoads = bigquery.FileLoadOptions{StagingPath: "gs://" + stagingBucket + "/jobs", MinCheckpointInterval: time.Millisecond,
-			// A file for each row: two rows of each lane are too many for one load job, one of each is not.
-			MaxStagingFileBytes: 1, MaxLoadFiles: lanes, CallTimeout: 5 * time.Second,
+			// A file for each row: a table that gets one at a checkpoint has one load job, one that gets more has one for each, and a copy.
+			MaxStagingFileBytes: 1, MaxLoadFiles: 1, CallTimeout: 5 * time.Second,
 			LoadJobPollInitialBackoff: time.Millisecond, LoadJobPollMaxBackoff: 20 * time.Millisecond,
 			SchemaReconcileInitialBackoff: first, SchemaReconcileMaxBackoff: longest, SchemaReconcileMaxAttempts: attempts}
 		if method == fileLoadsAtEnd {
