@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -15,6 +16,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -412,6 +414,13 @@ func TestWatchingAJob(t *testing.T) {
 		(d.AppendErrors > 0) != (d.LastError != nil) {
 		t.Errorf("destination %+v", d)
 	}
+	for _, at := range []string{l.base, strings.TrimPrefix(l.base, "http://")} {
+		var stdout, stderr syncBuffer
+		code := run(t.Context(), []string{"checkpoints", "savepoint", "--http", at, "--http-token-env", "JOB_TOKEN"}, nil, &stdout, &stderr)
+		if want := fmt.Sprintln(l.status().Checkpoint); code != exitDone || stdout.String() != want {
+			t.Errorf("savepoint of %s: %d, %q, want %q: %s", at, code, stdout.String(), want, stderr.String())
+		}
+	}
 	checkMetrics(t, l)
 	if code, body := l.call("POST", "/api/stop", "Authorization", "Bearer s3cret"); code != http.StatusAccepted || body != "{\"state\":\"stopping\"}\n" {
 		t.Errorf("stop: %d %s", code, body)
@@ -423,6 +432,47 @@ func TestWatchingAJob(t *testing.T) {
 	checkLog(t, l.stderr.String())
 	if strings.Contains(l.stderr.String()+l.stdout.String(), "s3cret") {
 		t.Errorf("the token is told: %s%s", l.stderr.String(), l.stdout.String())
+	}
+}
+
+// What asks for a savepoint tells its token to nobody but whom it asked, and believes no answer that is not a job's.
+func TestSavepointOfOthers(t *testing.T) {
+	t.Setenv("JOB_TOKEN", "s3cret")
+	var asked atomic.Int64
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
+	defer other.Close()
+	for _, c := range []struct {
+		name   string
+		answer http.HandlerFunc
+		want   string
+	}{
+		{"a redirect", func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, other.URL, http.StatusTemporaryRedirect)
+		}, "307 Temporary Redirect"},
+		{"no JSON", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "<html>") }, "not as a job of millrace does"},
+		{"no checkpoint", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "{}") }, "not as a job of millrace does"},
+		{"no end", func(w http.ResponseWriter, _ *http.Request) {
+			io.WriteString(w, `{"error":"`+strings.Repeat("x", 1<<20))
+		}, "not as a job of millrace does"},
+		{"another token", func(w http.ResponseWriter, _ *http.Request) {
+			answer(w, http.StatusUnauthorized, failure{"expected\x1b[31m the header"})
+		}, "expected·[31m the header"},
+		{"an end", func(w http.ResponseWriter, _ *http.Request) {
+			answer(w, http.StatusConflict, failure{engine.ErrEnded.Error()})
+		}, engine.ErrEnded.Error()},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			server := httptest.NewServer(c.answer)
+			defer server.Close()
+			var stdout, stderr syncBuffer
+			code := run(t.Context(), []string{"checkpoints", "savepoint", "--http", server.URL, "--http-token-env", "JOB_TOKEN"}, nil, &stdout, &stderr)
+			if code != exitFailed || !strings.Contains(stderr.String(), c.want) || strings.Contains(stderr.String(), "s3cret") || stdout.String() != "" {
+				t.Errorf("%d %s%s", code, stdout.String(), stderr.String())
+			}
+		})
+	}
+	if asked.Load() > 0 {
+		t.Error("another server was asked")
 	}
 }
 

@@ -47,11 +47,10 @@ Exit status: 0 done, 1 the work failed, 2 bad usage or configuration (found befo
 		Example: `  millrace run examples/github/job.yaml --local
   millrace query 'SELECT action, COUNT(*) AS n FROM github.issues GROUP BY action' --local
   millrace read my-project.github.issues --local --format ndjson`,
-		SilenceUsage:               true,
-		SuggestionsMinimumDistance: 2,
-		SilenceErrors:              true,
-		Args:                       subcommand,
-		RunE:                       func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args:          subcommand,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usagef("%w; see %s --help", err, cmd.CommandPath())
@@ -67,7 +66,7 @@ Exit status: 0 done, 1 the work failed, 2 bad usage or configuration (found befo
 	f.StringVar(&a.logFormat, "log-format", "text", "format of the log on standard error: text or json")
 	f.BoolVarP(&a.quiet, "quiet", "q", false, "only say what went wrong")
 	f.BoolVarP(&a.verbose, "verbose", "v", false, "log everything")
-	root.AddCommand(a.runJob(), a.write(), a.read(), a.query(), a.local(), a.check(), a.plan(), a.doctor(), a.schema(), a.dlq(), a.version())
+	root.AddCommand(a.runJob(), a.write(), a.read(), a.query(), a.local(), a.check(), a.plan(), a.doctor(), a.schema(), a.dlq(), a.checkpoints(), a.version())
 	return root
 }
 
@@ -77,6 +76,7 @@ func subcommand(cmd *cobra.Command, args []string) error {
 		return nil
 	}
 	msg := fmt.Sprintf("unknown command %q", args[0])
+	cmd.SuggestionsMinimumDistance = 2
 	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
 		msg += "; did you mean " + strings.Join(near, " or ") + "?"
 	}
