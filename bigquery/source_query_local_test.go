@@ -26,11 +26,16 @@ type queries struct {
 
 func startQueries(t *testing.T) *queries {
 	t.Helper()
+	return startQueriesAt(t, nil)
+}
+
+func startQueriesAt(t *testing.T, clock localbq.Clock) *queries {
+	t.Helper()
 	engine, err := duckdb.New()
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := startLocal(t, localbq.Config{Queries: engine})
+	l := startLocal(t, localbq.Config{Queries: engine, Clock: clock})
 	l.write(t, idName, idDocs(3)...)
 	rest, err := l.connection.REST(t.Context())
 	if err != nil {
@@ -218,26 +223,39 @@ func TestSourceLocalQueryReuse(t *testing.T) {
 			t.Errorf("%d query jobs", n)
 		}
 	})
-	t.Run("SRC-71 the result has expired", func(t *testing.T) {
-		t.Parallel()
-		q := startQueries(t)
-		q.dataset(t, "scratch", "US")
-		o := reused
-		o.QueryResultDataset = "scratch"
-		if err := q.attempt(t, q.source(t, input, o)); err != nil {
-			t.Fatal(err)
-		}
-		first := q.jobs(t)[0]
-		if err := q.rest.Tables.Delete("p", "scratch", result(first).TableId).Do(); err != nil {
-			t.Fatal(err)
-		}
-		if err := q.attempt(t, q.source(t, input, o)); err != nil {
-			t.Fatal(err)
-		}
-		if jobs := q.jobs(t); len(jobs) != 2 || jobs[0].JobReference.JobId != first.JobReference.JobId+"_r1" {
-			t.Errorf("%d jobs, the newest %s", len(jobs), jobs[0].JobReference.JobId)
-		}
-	})
+	for name, dataset := range map[string]string{"SRC-71 the result has expired": "scratch", "SRC-71 an anonymous result has expired": ""} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			clock := localbq.NewManualClock() // of the service alone
+			clock.Advance(time.Since(clock.Now()))
+			q := startQueriesAt(t, clock)
+			q.dataset(t, "scratch", "US")
+			o := reused
+			o.QueryResultDataset = dataset
+			if err := q.attempt(t, q.source(t, input, o)); err != nil {
+				t.Fatal(err)
+			}
+			first := q.jobs(t)[0]
+			if err := q.attempt(t, q.source(t, input, o)); err != nil || len(q.jobs(t)) != 1 {
+				t.Fatalf("%d jobs before it has: %v", len(q.jobs(t)), err)
+			}
+			life := 24 * time.Hour
+			if to := result(first); dataset != "" { // less is left of it, so that what is made anew outlives it
+				life = time.Hour
+				sooner := &bqrest.Table{ExpirationTime: clock.Now().Add(life).UnixMilli()}
+				if _, err := q.rest.Tables.Patch("p", to.DatasetId, to.TableId, sooner).Do(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			clock.Advance(life + time.Minute)
+			if err := q.attempt(t, q.source(t, input, o)); err != nil {
+				t.Fatal(err)
+			}
+			if jobs := q.jobs(t); len(jobs) != 2 || jobs[0].JobReference.JobId != first.JobReference.JobId+"_r1" {
+				t.Errorf("%d jobs, the newest %s", len(jobs), jobs[0].JobReference.JobId)
+			}
+		})
+	}
 	t.Run("SRC-71 a failed job is passed", func(t *testing.T) {
 		t.Parallel()
 		q := startQueries(t)

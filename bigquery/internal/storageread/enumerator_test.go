@@ -72,11 +72,16 @@ type enumeratorTest struct {
 // enumerate makes an enumerator and lets its plan come as far as it can.
 func enumerate(t *testing.T, s *fakeService, lanes int, restored []byte) *enumeratorTest {
 	t.Helper()
+	return enumerateFrom(t, testConfig(s.dial), lanes, restored)
+}
+
+func enumerateFrom(t *testing.T, c *Config, lanes int, restored []byte) *enumeratorTest {
+	t.Helper()
 	e := &enumeratorTest{meter: newMeter()}
 	var log *slog.Logger
 	log, e.log = newLog()
 	var err error
-	e.Enumerator, err = testConfig(s.dial).NewEnumerator(t.Context(), stream.EnumeratorContext{
+	e.Enumerator, err = c.NewEnumerator(t.Context(), stream.EnumeratorContext{
 		Job: "j", Lanes: lanes, State: restored, Wake: func() { e.woken++ }, Meter: e.meter, Log: log})
 	if err != nil {
 		t.Fatal(err)
@@ -186,9 +191,9 @@ func TestEnumerator(t *testing.T) {
 		e.next(t, 0, "s0@0")
 	}))
 	t.Run("SRC-19 SRC-20 asked before the plan", bubble(func(t *testing.T) {
-		s := &fakeService{streams: 2, gate: make(chan struct{})}
+		s := &fakeService{streams: 3, gate: make(chan struct{})}
 		e := enumerate(t, s, 3, nil)
-		// Lanes 2, 1 and 0 ask; lane 1 is gone when the plan is there.
+		// Lanes 2, 1 and 0 ask; lane 1 is gone when the plan is there, and no split is kept for it.
 		for _, lane := range []int{2, 1, 0} {
 			e.next(t, lane, stream.ErrNoSplitYet.Error())
 		}
@@ -202,6 +207,8 @@ func TestEnumerator(t *testing.T) {
 		}
 		e.next(t, 2, "s0@0")
 		e.next(t, 0, "s1@0")
+		e.meter.is(t, map[stream.Instrument]int64{SplitsAssigned: 2, UnassignedSplits: 1})
+		enumerate(t, &fakeService{}, 1, e.snapshot(t)).next(t, 0, "s2@0")
 	}))
 	t.Run("SRC-22 returned", bubble(func(t *testing.T) {
 		e := enumerate(t, &fakeService{streams: 2}, 1, nil)
@@ -279,12 +286,16 @@ func TestEnumerator(t *testing.T) {
 		}))
 	}
 	t.Run("SRC-25 two enumerators of one source", bubble(func(t *testing.T) {
-		s := &fakeService{streams: 1}
-		enumerate(t, s, 1, nil).Close()
-		second := enumerate(t, s, 1, nil)
+		s := &fakeService{streams: 1, gate: make(chan struct{})}
+		c := testConfig(s.dial) // which is all that a source hands to its enumerators
+		first, second := enumerateFrom(t, c, 1, nil), enumerateFrom(t, c, 1, nil)
+		go first.Close() // ends once the gate is open
+		synctest.Wait()
+		close(s.gate)
+		synctest.Wait()
 		second.next(t, 0, "s0@0")
-		if s.dialed.Load() != 2 || s.closed.Load() != 2 {
-			t.Errorf("%d connections, %d closed", s.dialed.Load(), s.closed.Load())
+		if s.dialed.Load() != 2 || s.closed.Load() != 2 || first.planned {
+			t.Errorf("%d connections, %d closed, the first planned: %v", s.dialed.Load(), s.closed.Load(), first.planned)
 		}
 	}))
 	for _, c := range []struct {

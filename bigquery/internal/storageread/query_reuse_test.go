@@ -1,6 +1,8 @@
 package storageread
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"log/slog"
 	"regexp"
@@ -45,6 +47,16 @@ func TestQueryIdentity(t *testing.T) {
 		ten, eleven := &Query{ReuseWithin: 10 * time.Hour}, &Query{ReuseWithin: 11 * time.Hour}
 		if ten.bucket(noon) != 1 || eleven.bucket(noon) != 1 || ten.base("j", 1) == eleven.base("j", 1) {
 			t.Errorf("%s and %s", ten.base("j", ten.bucket(noon)), eleven.base("j", eleven.bucket(noon)))
+		}
+	})
+	t.Run("SRC-68 what is not the default follows, in order", func(t *testing.T) {
+		q := &Query{Project: "p", SQL: "SELECT 1", ReuseWithin: time.Hour, Batch: true, Landing: Landing{"other", "scratch", 7 * time.Hour},
+			Parameters: []QueryParameter{{Name: "a", Type: "STRING", Value: new("x")}}}
+		fields := "8:pipeline" + "8:SELECT 1" + "1:p" + "-:" + "7:scratch" + "7:3600000" +
+			"19:resultProject=other" + "21:expirationMs=25200000" + "14:priority=batch" + `53:parameters=[{"name":"a","type":"STRING","value":"x"}]`
+		sum := sha256.Sum256([]byte(fields))
+		if got, want := q.digest("pipeline"), hex.EncodeToString(sum[:8]); got != want {
+			t.Errorf("got %s, want %s", got, want)
 		}
 	})
 	t.Run("what changes a run changes its id", func(t *testing.T) {
@@ -209,7 +221,20 @@ func TestQueryLanding(t *testing.T) {
 		if d := c.DestinationTable; d == nil || d.ProjectId != "bill" || d.DatasetId != "scratch" || d.TableId != q.jobs.job.JobReference.JobId || c.WriteDisposition != "WRITE_TRUNCATE" {
 			t.Errorf("submitted %+v", c)
 		}
-		if want := testNow.Add(24 * time.Hour).UnixMilli(); q.jobs.patch.ExpirationTime != want || !strings.HasPrefix(q.jobs.calls[2], "PATCH ") {
+		patched := "PATCH /bigquery/v2/projects/bill/datasets/_anon/tables/x" // where the finished job says its result is
+		if want := testNow.Add(24 * time.Hour).UnixMilli(); q.jobs.patch.ExpirationTime != want || q.jobs.calls[2] != patched {
+			t.Errorf("%v: expires at %d, want %d", q.jobs.calls, q.jobs.patch.ExpirationTime, want)
+		}
+	})
+	t.Run("SRC-71 a result that is used again", func(t *testing.T) {
+		q := reusing(answer{state: "DONE", table: "x"}, answer{kind: "TABLE"}, answer{state: "DONE", table: "x"}, answer{})
+		conf, a := q.attempt(t, "EU")
+		conf.Query.Landing = Landing{Project: "bill", Dataset: "scratch", Expiration: 7 * time.Hour}
+		conf.Query.ReuseWithin = time.Hour
+		if _, err := conf.runQuery(t.Context(), a, conf.Query); err != nil {
+			t.Fatal(err)
+		}
+		if want := testNow.Add(7 * time.Hour).UnixMilli(); q.jobs.patch.ExpirationTime != want {
 			t.Errorf("%v: expires at %d, want %d", q.jobs.calls, q.jobs.patch.ExpirationTime, want)
 		}
 	})

@@ -51,6 +51,7 @@ func TestSessionRequest(t *testing.T) {
 			c.RowRestriction = "a > 1"
 			c.SnapshotTime = at
 			c.SamplePercentage = 12.5
+			c.Compressed = true
 			c.MaxStreamCount, c.PreferredMinStreamCount = 7, 3
 			c.TraceID = "trace"
 		}, &storagepb.CreateReadSessionRequest{
@@ -61,7 +62,15 @@ func TestSessionRequest(t *testing.T) {
 				ReadOptions: &storagepb.ReadSession_TableReadOptions{
 					SelectedFields: []string{"a", "s.x"}, RowRestriction: "a > 1", SamplePercentage: new(12.5),
 					OutputFormatSerializationOptions: avro,
+					ResponseCompressionCodec:         storagepb.ReadSession_TableReadOptions_RESPONSE_COMPRESSION_CODEC_LZ4.Enum(),
 				},
+			},
+		}},
+		{"SRC-12 in Arrow", func(c *Config) { c.Arrow = true }, &storagepb.CreateReadSessionRequest{
+			Parent: "projects/p",
+			ReadSession: &storagepb.ReadSession{
+				Table: "projects/p/datasets/d/tables/t", DataFormat: storagepb.DataFormat_ARROW, TraceId: "nightly",
+				ReadOptions: &storagepb.ReadSession_TableReadOptions{},
 			},
 		}},
 		{"SRC-13 another project pays", func(c *Config) {
