@@ -28,19 +28,8 @@ func TestKilledCopies(t *testing.T) {
 	c := localbq.Config{Project: "my-project", AutoCreateDataset: true}
 	c.Profile.Limits.ReadSplitBytes, c.Profile.Limits.ReadBlockRows = 100, 4
 	killtest.Test{
-		Config: c,
-		Prepare: func(t testing.TB, bq *localbq.Instance) {
-			in, _ := pointsInput()
-			name := filepath.Join(t.TempDir(), "in.ndjson")
-			if err := os.WriteFile(name, []byte(in), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			out, err := exec.Command("millrace", "write", "my-project.github.all", name, "--rest-endpoint", bq.REST(), "--grpc-endpoint", bq.GRPC(),
-				"--checkpoint-dir", "mem://", "-q").CombinedOutput()
-			if err != nil {
-				t.Fatalf("%v: %s", err, out)
-			}
-		},
+		Config:  c,
+		Prepare: writeAll,
 		Client: func(t testing.TB, bq *localbq.Instance, dir string) *exec.Cmd {
 			job := filepath.Join(dir, "job.yaml")
 			if err := os.WriteFile(job, []byte(copiesJob), 0o600); err != nil {
@@ -53,4 +42,19 @@ func TestKilledCopies(t *testing.T) {
 		Methods: []string{"CreateReadSession", "ReadRows", "CreateWriteStream", "AppendRows", "FlushRows", "tables.get"},
 		Sample:  *points, SampleSeed: pointsSeed(t),
 	}.Run(t)
+}
+
+// writeAll puts every record of the crash suite into one table.
+func writeAll(t testing.TB, bq *localbq.Instance) {
+	t.Helper()
+	in, _ := pointsInput()
+	name := filepath.Join(t.TempDir(), "in.ndjson")
+	if err := os.WriteFile(name, []byte(in), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command("millrace", "write", "my-project.github.all", name, "--rest-endpoint", bq.REST(), "--grpc-endpoint", bq.GRPC(),
+		"--checkpoint-dir", "mem://", "-q").CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
 }
