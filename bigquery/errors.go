@@ -55,6 +55,8 @@ var (
 	ErrNoProgress = storagewrite.ErrNoProgress
 	// ErrCredentials: the key file of a sink or a source could not be used. It says no more on purpose.
 	ErrCredentials = gcp.ErrCredentials
+	// ErrSourceCredentials: it is a source's. It is an ErrCredentials, too.
+	ErrSourceCredentials = gcp.ErrSourceCredentials
 	// ErrNoCredentials: no key file is named, and there are no application default credentials.
 	ErrNoCredentials = gcp.ErrNoCredentials
 	// ErrEndpoint: one service of the connection is an emulator, the one that is needed is not.

@@ -2,6 +2,7 @@ package bigquery
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -20,6 +21,9 @@ func InputSchema(ctx context.Context, from Input, o SourceOptions) (*table.Schem
 	var s *table.Schema
 	if config.Query == nil {
 		s, err = TableSchema(ctx, o.Connection, config.Table)
+		if errors.Is(err, ErrCredentials) {
+			err = ErrSourceCredentials
+		}
 	} else {
 		answer, failed := config.ResultSchema(ctx)
 		if failed != nil {

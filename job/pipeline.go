@@ -68,7 +68,7 @@ func (pl *Pipeline) records() looked { return pl.input.(looked) }
 func (p *Parsed) Prepare(ctx context.Context, s Surroundings) (*Pipeline, error) {
 	pl, err := p.prepare(ctx, s)
 	if err != nil {
-		return nil, p.inPaths(keyed(err))
+		return nil, p.inPaths(p.Keyed(err))
 	}
 	return pl, nil
 }
@@ -95,14 +95,6 @@ func (p *Parsed) prepare(ctx context.Context, s Surroundings) (*Pipeline, error)
 		pl.input = pl.source
 	}
 	return pl, pl.build(ctx, s)
-}
-
-// keyed says which key a key file came from that cannot be used. What else the error says names neither path nor content.
-func keyed(err error) error {
-	if errors.Is(err, bigquery.ErrCredentials) {
-		return fmt.Errorf("sink.bigquery.connection.keyFile: %w", err)
-	}
-	return err
 }
 
 // build makes the sink.
@@ -428,7 +420,7 @@ func (pl *Pipeline) Run(ctx context.Context, o RunOptions) (engine.Result, error
 	if r.Tally.Read == 0 {
 		err = f.inPaths(err)
 	}
-	err = keyed(err)
+	err = f.Keyed(err)
 	told.end(ctx, r, err)
 	return r, err
 }

@@ -42,7 +42,7 @@ func (p *Parsed) PrepareReplay(ctx context.Context, s Surroundings, r Replay) (*
 		return nil, err
 	}
 	pl.policy = pl.Letters.Failures(again)
-	return pl, keyed(pl.build(ctx, s))
+	return pl, p.Keyed(pl.build(ctx, s))
 }
 
 func (pl *Pipeline) openReplay(ctx context.Context, r Replay) (*filequeue.Queue, error) {

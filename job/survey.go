@@ -49,7 +49,7 @@ const surveyBytes = 64 << 20
 func (p *Parsed) Survey(ctx context.Context, s Surroundings) (*Survey, error) {
 	out, err := p.survey(ctx, s)
 	if err != nil {
-		return nil, p.inPaths(keyed(err))
+		return nil, p.inPaths(p.Keyed(err))
 	}
 	return out, nil
 }

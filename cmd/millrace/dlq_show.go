@@ -94,7 +94,7 @@ func (a *app) showFrom(ctx context.Context, f *showFlags, paths []string) (err e
 		if err := errors.Join(pubsubqueue.CheckSubscription(f.subscription), o.Validate(anyTopic)); err != nil {
 			return usagef("--subscription: %w", err)
 		}
-		return a.show(ctx, f, pubsubqueue.Peek(ctx, f.subscription, o))
+		return keyFileFlag(a.show(ctx, f, pubsubqueue.Peek(ctx, f.subscription, o)))
 	case f.table != "":
 		dst, err := table.ParseDestination(f.table)
 		if err != nil {

@@ -48,7 +48,6 @@ func badKeyFiles(t *testing.T) map[string]string {
 // A key file that cannot be used is an error that names the option, in every command, and neither the path nor what the file
 // holds is found anywhere: on standard output, standard error, in logs of either format, in checkpoints.
 func TestBadKeyFiles(t *testing.T) {
-	const text = "cannot load the BigQuery service account key file given in the "
 	for what, key := range badKeyFiles(t) {
 		for _, format := range []string{"text", "json"} {
 			t.Run("SW-153 "+what+"/"+format, func(t *testing.T) {
@@ -60,7 +59,13 @@ source: { files: { paths: [in.ndjson] } }
 sink: { bigquery: { table: p.d.t, schema: { infer: {} } } }
 checkpoint: { every: 1ms }
 `)
+				put(t, filepath.Join(dir, "copy.yaml"), `
+job: copies
+source: { bigquery: { table: p.d.t } }
+sink: { bigquery: { table: p.d.u, schema: { infer: {} } } }
+`)
 				keyed := "sink.bigquery.connection={keyFile: " + yamlText(key) + "}"
+				readKey := "connection={keyFile: " + yamlText(key) + "}"
 				for _, c := range []struct {
 					option string
 					args   []string
@@ -69,14 +74,26 @@ checkpoint: { every: 1ms }
 					{"sink.bigquery.connection.keyFile: ", []string{"run", dir + "/job.yaml", "--set", keyed,
 						"--set", "sink.bigquery.schema.infer=", "--set", "sink.bigquery.schema.table=true"}},
 					{"sink.bigquery.connection.keyFile: ", []string{"run", dir + "/job.yaml", "--set", keyed, "--set", "sink.bigquery.method=exactly-once"}},
+					{"source.bigquery.connection.keyFile: ", []string{"run", dir + "/copy.yaml", "--set", "source.bigquery." + readKey}},
+					{"source.bigquery.connection.keyFile: ", []string{"plan", dir + "/copy.yaml", "--set", "source.bigquery." + readKey}},
+					{"source.bigquery.connection.keyFile: ", []string{"run", dir + "/copy.yaml", "--set", "source.bigquery." + readKey,
+						"--set", "source.bigquery.table=", "--set", "source.bigquery.query=SELECT 1", "--set", "source.bigquery.parentProject=p"}},
+					{"sink.bigquery.connection.keyFile: ", []string{"run", dir + "/copy.yaml", "--set", keyed}}, // which the source has, too
+					{"sink.bigquery.connection.keyFile: ", []string{"run", dir + "/job.yaml", "--set", keyed, "--set", "sink.bigquery.method=file-loads",
+						"--set", "sink.bigquery.fileLoads.stagingPath=gs://bucket/x", "--set", "checkpoint.every="}},
+					{"sink.bigquery.failures.deadLetter.pubsub.keyFile: ", []string{"run", dir + "/job.yaml",
+						"--set", "sink.bigquery.connection={grpcEndpoint: '127.0.0.1:1', restEndpoint: '127.0.0.1:1'}",
+						"--set", "sink.bigquery.failures={policy: dead-letter, deadLetter: {pubsub: {topic: projects/p/topics/dead, keyFile: " + yamlText(key) + "}}}"}},
+					{"--key-file: ", []string{"dlq", "show", "--subscription", "projects/p/subscriptions/dead", "--key-file", key}},
+					{"--key-file: ", []string{"dlq", "show", "--table", "p.d.t", "--key-file", key}},
 					{"--key-file: ", []string{"write", "p.d.t", dir + "/in.ndjson", "--key-file", key, "--checkpoint-dir", "file://" + dir + "/cp"}},
 					{"--key-file: ", []string{"read", "p.d.t", "--key-file", key}},
 					{"--key-file: ", []string{"query", "SELECT 1", "--project", "p", "--key-file", key}},
 				} {
 					var stdout, stderr bytes.Buffer
 					code := run(t.Context(), append(c.args, "--log-format", format, "-v"), strings.NewReader(""), &stdout, &stderr)
-					if code != exitFailed || !strings.Contains(stderr.String(), c.option) || !strings.Contains(stderr.String(), text) {
-						t.Errorf("%s ended with %d and said %s", c.args[0], code, &stderr)
+					if code != exitFailed || !strings.Contains(stderr.String(), c.option) || !strings.Contains(stderr.String(), "service account key file given ") {
+						t.Errorf("%v ended with %d and said %s", c.args, code, &stderr)
 					}
 					for name, out := range map[string]string{"stdout": stdout.String(), "stderr": stderr.String()} {
 						if strings.Contains(out, "Sekret") {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/millrace-dev/millrace/bigquery"
 	"github.com/millrace-dev/millrace/bigquery/table"
+	"github.com/millrace-dev/millrace/deadletter/pubsubqueue"
 )
 
 // connectionFlags say which BigQuery a command talks to.
@@ -36,7 +37,7 @@ func (f *connectionFlags) add(cmd *cobra.Command) {
 
 // keyFileFlag names the flag that a key file came from, when that is what is wrong.
 func keyFileFlag(err error) error {
-	if errors.Is(err, bigquery.ErrCredentials) {
+	if errors.Is(err, bigquery.ErrCredentials) || errors.Is(err, pubsubqueue.ErrCredentials) {
 		return fmt.Errorf("--key-file: %w", err)
 	}
 	return err

@@ -85,8 +85,10 @@ func (o Options) Validate(topic string) error {
 	return err
 }
 
-// keyFileError says that the key file could not be used. It deliberately wraps nothing and names neither the path nor the
+// ErrCredentials says that the key file could not be used. It deliberately wraps nothing and names neither the path nor the
 // fault: errors of parsers can quote the key.
+var ErrCredentials error = keyFileError{}
+
 type keyFileError struct{}
 
 func (keyFileError) Error() string {
@@ -104,7 +106,7 @@ func (o Options) dial(ctx context.Context) ([]option.ClientOption, error) {
 	}
 	opts, err := c.GRPCOptions(ctx)
 	if errors.Is(err, gcp.ErrCredentials) {
-		err = keyFileError{}
+		err = ErrCredentials
 	}
 	// One connection of HTTP/2 is many times what dead letters need.
 	return append(opts, option.WithGRPCConnectionPool(1)), err

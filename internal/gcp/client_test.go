@@ -64,20 +64,25 @@ func TestKeyFile(t *testing.T) {
 	if err := os.Chmod(unreadable, 0); err != nil {
 		t.Fatal(err)
 	}
+	loop := filepath.Join(t.TempDir(), "secret-name.json") // which root cannot read either
+	if err := os.Symlink(loop, loop); err != nil {
+		t.Fatal(err)
+	}
 	bad := map[string]string{
-		"missing":         filepath.Join(t.TempDir(), "secret-name.json"),
-		"a folder":        t.TempDir(),
-		"no permission":   unreadable,
-		"newline":         filepath.Join(t.TempDir(), "secret-name\n.json"),
-		"NUL":             "secret-name\x00",
-		"endless":         "/dev/zero",
-		"not UTF-8":       "secret-name\xff",
-		"not text":        writeFile(t, `{"type":["service_account"]}`),
-		"garbage":         writeFile(t, "-----BEGIN secret-name"),
-		"authorized_user": writeFile(t, `{"type":"authorized_user","client_id":"a","client_secret":"b","refresh_token":"c"}`),
-		"external":        writeFile(t, `{"type":"external_account","token_url":"http://169.254.169.254"}`),
-		"key unreadable":  serviceAccount(t, func(f map[string]string) { f["private_key"] = "secret-name" }),
-		"no email":        serviceAccount(t, func(f map[string]string) { f["client_email"] = "" }),
+		"links in a circle": loop,
+		"missing":           filepath.Join(t.TempDir(), "secret-name.json"),
+		"a folder":          t.TempDir(),
+		"no permission":     unreadable,
+		"newline":           filepath.Join(t.TempDir(), "secret-name\n.json"),
+		"NUL":               "secret-name\x00",
+		"endless":           "/dev/zero",
+		"not UTF-8":         "secret-name\xff",
+		"not text":          writeFile(t, `{"type":["service_account"]}`),
+		"garbage":           writeFile(t, "-----BEGIN secret-name"),
+		"authorized_user":   writeFile(t, `{"type":"authorized_user","client_id":"a","client_secret":"b","refresh_token":"c"}`),
+		"external":          writeFile(t, `{"type":"external_account","token_url":"http://169.254.169.254"}`),
+		"key unreadable":    serviceAccount(t, func(f map[string]string) { f["private_key"] = "secret-name" }),
+		"no email":          serviceAccount(t, func(f map[string]string) { f["client_email"] = "" }),
 	}
 	for name, path := range bad {
 		t.Run("SW-153_"+name, func(t *testing.T) {
@@ -89,7 +94,7 @@ func TestKeyFile(t *testing.T) {
 			_, read := c.ReadClient(t.Context())
 			_, rest := c.REST(t.Context())
 			for _, err := range []error{write, read, rest} {
-				if !errors.Is(err, ErrCredentials) || err.Error() != text || errors.Unwrap(err) != nil {
+				if !errors.Is(err, ErrCredentials) || errors.Is(err, ErrSourceCredentials) || err.Error() != text || errors.Unwrap(err) != nil {
 					t.Errorf("got %v", err)
 				}
 			}

@@ -17,7 +17,7 @@ import (
 // the fault: errors of parsers can quote the key.
 var ErrCredentials error = credentialsError{"cannot load the BigQuery service account key file given in the sink configuration", true}
 
-// ErrSourceCredentials is ErrCredentials, by errors.Is too, in the words of those that read.
+// ErrSourceCredentials is ErrCredentials in the words of those that read, and by errors.Is; ErrCredentials is not ErrSourceCredentials.
 var ErrSourceCredentials error = credentialsError{"cannot load the BigQuery service account key file given in the source configuration", true}
 
 // ErrNoCredentials says that no key file is named and that there are no application default credentials, or none that can be
@@ -34,11 +34,8 @@ type credentialsError struct {
 func (e credentialsError) Error() string   { return e.text }
 func (e credentialsError) Permanent() bool { return true }
 
-// Is makes one of the errors about key files, whoever was to use the file.
-func (e credentialsError) Is(target error) bool {
-	t, ok := target.(credentialsError)
-	return ok && t.keyFile == e.keyFile
-}
+// Is makes every error about a key file ErrCredentials, whoever was to use the file.
+func (e credentialsError) Is(target error) bool { return e.keyFile && target == ErrCredentials }
 
 // checkDefault finds out whether there are application default credentials. The clients look for them again themselves.
 func checkDefault() error {

@@ -131,13 +131,13 @@ func (e *examination) service(ctx context.Context) {
 	c := e.job.Connection(e.surroundings)
 	who, err := bigquery.WhoCalls(ctx, c)
 	if err != nil {
-		e.report.add(Error, "credentials", err.Error(), "until there are any, BigQuery is not asked")
+		e.report.add(Error, "credentials", e.job.Keyed(err).Error(), "until there are any, BigQuery is not asked")
 		return
 	}
 	e.report.add(OK, "credentials", identity(who), "")
 	in, err := bigquery.NewInspector(ctx, c)
 	if err != nil {
-		e.report.add(Error, "BigQuery", "cannot be asked: "+err.Error(), "see to the credentials and endpoints of sink.bigquery.connection")
+		e.report.add(Error, "BigQuery", "cannot be asked: "+e.job.Keyed(err).Error(), "see to the credentials and endpoints of sink.bigquery.connection")
 		return
 	}
 	defer in.Close()

@@ -269,7 +269,7 @@ func TestCredentialsAreNotQuoted(t *testing.T) {
 	}
 	p.around.Connection = &bigquery.Connection{KeyFile: secret}
 	r := p.examine(t)
-	wants(t, r, "credentials", "error credentials: "+bigquery.ErrCredentials.Error())
+	wants(t, r, "credentials", "error credentials: sink.bigquery.connection.keyFile: "+bigquery.ErrCredentials.Error())
 	if text := fmt.Sprint(r); strings.Contains(text, "secret") {
 		t.Errorf("quotes the key or its path: %s", text)
 	}

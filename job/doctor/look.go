@@ -58,8 +58,11 @@ func (l *look) source(ctx context.Context) {
 	in := l.in
 	if c := l.job.SourceConnection(l.surroundings); c != l.job.Connection(l.surroundings) {
 		other, err := bigquery.NewInspector(ctx, c)
+		if errors.Is(err, bigquery.ErrCredentials) {
+			err = bigquery.ErrSourceCredentials
+		}
 		if err != nil {
-			l.report.add(Error, "BigQuery, to read", "cannot be asked: "+err.Error(), "see to the credentials and endpoints of source.bigquery.connection")
+			l.report.add(Error, "BigQuery, to read", "cannot be asked: "+l.job.Keyed(err).Error(), "see to the credentials and endpoints of source.bigquery.connection")
 			return
 		}
 		defer other.Close()

@@ -288,6 +288,9 @@ func TestBuffered(t *testing.T) {
 		}
 		b.happened("create s1", "open s1", "close s1")
 		b.sees("B=2 S=1")
+		if n := b.counts.series["open"]; n != 0 {
+			t.Errorf("%d open destinations after close", n)
+		}
 		if b.handler.events[len(b.handler.events)-1] != "close" {
 			t.Error(b.handler.events)
 		}
@@ -628,6 +631,7 @@ func TestBufferedRestore(t *testing.T) {
 		"SW-118_beyond":      {[]string{"beyond", "ok"}, nil, []string{"s@5: aa", "s1@0: aa"}, "B=2 R=1 S=1 X[OUT_OF_RANGE]=1", "s1@0"},
 		"SW-118_finalized":   {[]string{"finalized", "ok"}, nil, []string{"s@5: aa", "s1@0: aa"}, "B=2 R=1 S=1 X[INVALID_ARGUMENT]=1", "s1@0"},
 		"SW-118_gone":        {[]string{"gone", "ok"}, nil, []string{"s@5: aa", "s1@0: aa"}, "B=2 R=1 S=1 X[INVALID_ARGUMENT]=1", "s1@0"},
+		"SW-118_state":       {[]string{"badstate", "ok"}, nil, []string{"s@5: aa", "s1@0: aa"}, "B=2 R=1 S=1 X[INVALID_ARGUMENT]=1", "s1@0"},
 		"SW-119_not opened":  {nil, []string{"NOT_FOUND", "ok"}, []string{"s1@0: aa"}, "B=2 S=1", "s1@0"},
 		"SW-119_unavailable": {nil, []string{"UNAVAILABLE", "ok"}, []string{"s1@0: aa"}, "B=2 S=1", "s1@0"},
 		"SW-120_in passing":  {[]string{"UNAVAILABLE", "ok"}, nil, []string{"s@5: aa", "s@5: aa"}, "B=2 R=1 S=1 X[UNAVAILABLE]=1", "s@5"},
@@ -733,6 +737,9 @@ func TestBufferedMismatch(t *testing.T) {
 		"SW-108_at the head": {[]string{"MM", "ok"}, [2]int{3, 3}, "B=2 R=1 S=1 U=1 X[INVALID_ARGUMENT]=1",
 			[]string{"close s1", "open s1"}, 0},
 		"SW-109_the budget begins again": {[]string{"UNAVAILABLE", "MM", "MM", "MM", "ok"}, [2]int{2, 5},
+			"B=2 R=4 S=1 U=1 X[INVALID_ARGUMENT]=3 X[UNAVAILABLE]=1",
+			[]string{"close s1", "open s1", "close s1", "open s1", "close s1", "open s1"}, 2},
+		"SW-109_the last attempt of a budget that began again": {[]string{"UNAVAILABLE", "MM", "MM", "MM", "ok"}, [2]int{2, 3},
 			"B=2 R=4 S=1 U=1 X[INVALID_ARGUMENT]=3 X[UNAVAILABLE]=1",
 			[]string{"close s1", "open s1", "close s1", "open s1", "close s1", "open s1"}, 2},
 	} {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -182,6 +183,26 @@ func TestRecords(t *testing.T) {
 		b.described("Row1", "Row2")
 		b.sees("B=6 S=3")
 	})
+	for name, buffered := range map[string]bool{"default": false, "buffered": true} {
+		// The rows before know no column that the descriptor lacks, and the change is noticed: one opening too many, none too few.
+		t.Run("SW-156_schema changes between fingerprint and descriptor, "+name, func(t *testing.T) {
+			b := newBench(t, &far{}, func(c *Config) { c.Buffered = buffered })
+			b.rows.fingerprint, b.rows.moves = 1, 1
+			b.write("aa")
+			b.write("bb")
+			b.flush()
+			n := 0
+			for _, a := range b.rows.asked {
+				if a == "descriptor t" {
+					n++
+				}
+			}
+			if n != 2 || !slices.Equal(b.rows.asked[:2], []string{"fingerprint t", "descriptor t"}) {
+				t.Errorf("asked %v", b.rows.asked)
+			}
+			b.sees("B=4 S=2")
+		})
+	}
 	t.Run("SER-5_schema changes while a row is made", func(t *testing.T) {
 		b := newBench(t, &far{}, nil)
 		b.rows.fingerprint = 1
