@@ -1,10 +1,12 @@
 package job
 
 import (
+	"cmp"
 	"os"
 	"reflect"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -85,6 +87,99 @@ func TestOneVocabulary(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestEveryKeyReachesItsOption: whatever is said in the job file is said to the sink and to the source, every field of it.
+func TestEveryKeyReachesItsOption(t *testing.T) {
+	b := filled[BigQuery]()
+	var got []bigquery.SinkOptions
+	for _, b.Method = range []string{"default", "exactly-once", "file-loads"} {
+		got = append(got, b.sinkOptions())
+	}
+	b.FileLoads.StagingFormat, b.Create.Disposition = "parquet", "never"
+	never := b.sinkOptions()
+	read := filled[Read]()
+	source := read.options()
+	source.Connection = b.Connection.options()
+	for name, c := range map[string]struct {
+		options any
+		unset   []string // that the job sets elsewhere, or that only Go has
+	}{
+		"sink": {got[0], []string{"Method", "Create.Disposition", "Create.Options.Partition.Start", "Create.Options.Partition.End", "Create.Options.Partition.Interval",
+			"Create.PerDestination", "Failures", "Connection.GRPCEndpoint", "Connection.RESTEndpoint", "Connection.StorageEndpoint", "Connection.KeyFile",
+			"Connection.QuotaProject", "BufferedStream.*", "FileLoads.*"}},
+		"buffered stream": {got[1].BufferedStream, nil},
+		"file loads":      {never.FileLoads, []string{"Custom"}},
+		"of choices": {struct {
+			Never bigquery.Disposition
+			Loads bigquery.Method
+		}{never.Create.Disposition, got[2].Method}, nil},
+		"source": {source, []string{"ReaderSchema"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, path := range zeros(reflect.ValueOf(c.options), "") {
+				room, _, _ := strings.Cut(path, ".")
+				if !slices.Contains(c.unset, path) && !slices.Contains(c.unset, room+".*") {
+					t.Errorf("no key reaches %s", path)
+				}
+			}
+		})
+	}
+}
+
+// filled is a section with something in every key, the last of those that a key may be.
+func filled[S any]() (s S) {
+	fill(reflect.ValueOf(&s).Elem(), "")
+	return s
+}
+
+func fill(v reflect.Value, tag reflect.StructTag) {
+	switch v.Kind() {
+	case reflect.String:
+		choices := strings.Split(tag.Get("one"), ",")
+		v.SetString(cmp.Or(choices[len(choices)-1], "x"))
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Int, reflect.Int64:
+		v.SetInt(7)
+		if v.Type() == durationType {
+			v.SetInt(7 * int64(time.Second))
+		}
+	case reflect.Float64:
+		v.SetFloat(7)
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fill(v.Elem(), "")
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+		fill(v.Index(0), "")
+	case reflect.Map:
+		v.Set(reflect.ValueOf(map[string]string{"x": "x"}))
+	case reflect.Struct:
+		if v.Type() == reflect.TypeFor[time.Time]() {
+			v.Set(reflect.ValueOf(time.Unix(7, 0)))
+			return
+		}
+		for f, field := range v.Fields() {
+			fill(field, f.Tag)
+		}
+	default:
+		panic(v.Type())
+	}
+}
+
+// zeros are the paths to fields that hold nothing.
+func zeros(v reflect.Value, parent string) (paths []string) {
+	if v.Kind() != reflect.Struct || v.Type() == reflect.TypeFor[time.Time]() {
+		if v.IsZero() {
+			return []string{parent}
+		}
+		return nil
+	}
+	for f, field := range v.Fields() {
+		paths = append(paths, zeros(field, strings.TrimPrefix(parent+"."+f.Name, "."))...)
+	}
+	return paths
 }
 
 func fieldNames(v any) map[string]bool {

@@ -3,6 +3,7 @@ package storageread
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/millrace-dev/millrace/bigquery/row"
 	"github.com/millrace-dev/millrace/internal/retry"
 	"github.com/millrace-dev/millrace/stream"
 )
@@ -108,8 +110,11 @@ func (f *fetcher) received(resp *storagepb.ReadRowsResponse) error {
 	if err != nil {
 		return err
 	}
-	if resp.RowCount == 0 && len(data) == 0 {
-		return nil // says something else than rows
+	switch {
+	case resp.RowCount < 0:
+		return &row.Error{Kind: row.KindDecode, Offset: -1, Msg: fmt.Sprintf("a response of %d rows", resp.RowCount)}
+	case resp.RowCount == 0 && (len(data) == 0 || resp.GetArrowRecordBatch() != nil):
+		return nil // says something else than rows; a batch of Arrow takes bytes without any
 	}
 	f.count.rows.Add(resp.RowCount)
 	f.count.bytes.Add(int64(len(data)))

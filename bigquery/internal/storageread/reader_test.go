@@ -333,6 +333,39 @@ func TestCancelledFetch(t *testing.T) {
 	})
 }
 
+// SRC-39 in Arrow: a batch without rows takes bytes all the same. It is no block, and not the end.
+func TestArrowBatchesWithoutRows(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		rows  int64 // that the first response says it has
+		want  string
+		fails bool
+	}{{0, "2@0 2@2", false}, {-1, "", true}} {
+		f, n := newFakeStream(6, 2), 0
+		f.sent = func(r *storagepb.ReadRowsResponse) {
+			r.Rows = &storagepb.ReadRowsResponse_ArrowRecordBatch{ArrowRecordBatch: &storagepb.ArrowRecordBatch{SerializedRecordBatch: []byte("batch")}}
+			if n++; n == 1 {
+				r.RowCount = c.rows
+			}
+		}
+		conf := testConfig(f.dial)
+		conf.Arrow = true
+		log, _ := newLog()
+		r := conf.NewReader(Attempt{Meter: stream.NoMeter, Log: log})
+		got := ""
+		err := r.Blocks(t.Context(), Split{Stream: "S", Schema: "schema", Arrow: true}.at(0), func(b Block) error {
+			got += fmt.Sprintf(" %d@%d", b.Rows, b.Offset)
+			return nil
+		})
+		if e, is := errors.AsType[*ReadError](err); is != c.fails || is && e.Offset != 0 || !is && err != nil || strings.TrimSpace(got) != c.want {
+			t.Errorf("%d rows: blocks %s: %v", c.rows, got, err)
+		}
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // SRC-46: a split that is given up while it is active.
 func TestCloseWithASplitOpen(t *testing.T) {
 	t.Parallel()

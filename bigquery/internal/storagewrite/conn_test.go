@@ -347,8 +347,12 @@ func TestConnectionLoss(t *testing.T) {
 				t.Errorf("oldest: %+v", v)
 			}
 			for _, c := range []*call{b, c, r.append("d")} {
-				if v := r.result(c); v == nil || v.kind != KindDeadHandle || v.coded || !errors.Is(v.err, ErrConnClosed) {
-					t.Errorf("victim: %+v", v)
+				v := r.result(c)
+				if v == nil || v.kind != KindDeadHandle || v.coded || !errors.Is(v.err, ErrConnClosed) {
+					t.Fatalf("victim: %+v", v)
+				}
+				if _, is := status.FromError(v.err); is {
+					t.Errorf("a victim has the status of somebody else's append: %v", v.err)
 				}
 			}
 			if r.conn.alive() {
