@@ -46,27 +46,36 @@ func TestKilledQueries(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	killtest.Test{
-		Config:  localbq.Config{Project: "my-project", AutoCreateDataset: true, Queries: manyServices{engine}},
-		Prepare: writeAll,
-		Client: func(t testing.TB, bq *localbq.Instance, dir string) *exec.Cmd {
-			job := filepath.Join(dir, "job.yaml")
-			if err := os.WriteFile(job, []byte(queryJob), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			return exec.Command("millrace", "run", job, "--from", "latest",
-				"--set", "source.bigquery.connection.grpcEndpoint="+bq.GRPC(), "--set", "source.bigquery.connection.restEndpoint="+bq.REST(),
-				"--set", "sink.bigquery.connection.grpcEndpoint="+bq.GRPC(), "--set", "sink.bigquery.connection.restEndpoint="+bq.REST())
-		},
-		Check: func(t testing.TB, bq *localbq.Instance) {
-			everyPoint(t, bq, "exactly-once")
-			if jobs := queryJobs(t, bq); len(jobs) != 1 {
-				t.Errorf("%d query jobs were made, want one: %v", len(jobs), jobs)
-			}
-		},
-		Methods: []string{"jobs.insert", "jobs.get", "CreateReadSession", "ReadRows", "CreateWriteStream"},
-		Sample:  *points, SampleSeed: pointsSeed(t),
-	}.Run(t)
+	for name, landing := range map[string][]string{"anonymous": nil, "named": {"--set", "source.bigquery.queryResultDataset=scratch"}} {
+		t.Run(name, func(t *testing.T) {
+			killtest.Test{
+				Config: localbq.Config{Project: "my-project", AutoCreateDataset: true, Queries: manyServices{engine}},
+				Prepare: func(t testing.TB, bq *localbq.Instance) {
+					writeAll(t, bq)
+					if err := bq.CreateDataset("scratch"); err != nil {
+						t.Fatal(err)
+					}
+				},
+				Client: func(t testing.TB, bq *localbq.Instance, dir string) *exec.Cmd {
+					job := filepath.Join(dir, "job.yaml")
+					if err := os.WriteFile(job, []byte(queryJob), 0o600); err != nil {
+						t.Fatal(err)
+					}
+					return exec.Command("millrace", append([]string{"run", job, "--from", "latest",
+						"--set", "source.bigquery.connection.grpcEndpoint=" + bq.GRPC(), "--set", "source.bigquery.connection.restEndpoint=" + bq.REST(),
+						"--set", "sink.bigquery.connection.grpcEndpoint=" + bq.GRPC(), "--set", "sink.bigquery.connection.restEndpoint=" + bq.REST()}, landing...)...)
+				},
+				Check: func(t testing.TB, bq *localbq.Instance) {
+					everyPoint(t, bq, "exactly-once")
+					if jobs := queryJobs(t, bq); len(jobs) != 1 {
+						t.Errorf("%d query jobs were made, want one: %v", len(jobs), jobs)
+					}
+				},
+				Methods: []string{"jobs.insert", "jobs.get", "CreateReadSession", "ReadRows", "CreateWriteStream"},
+				Sample:  *points, SampleSeed: pointsSeed(t),
+			}.Run(t)
+		})
+	}
 }
 
 // manyServices is an engine that no service of several closes.

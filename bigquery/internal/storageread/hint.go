@@ -1,6 +1,7 @@
 package storageread
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 	"strings"
@@ -13,6 +14,9 @@ import (
 func (c *Config) hint(err error) string {
 	if e, ok := errors.AsType[*QueryJobError](err); ok {
 		return c.queryHint(e)
+	}
+	if _, ok := errors.AsType[*refusedQuery](err); ok && isHTTP(err, http.StatusNotFound) {
+		return c.placeHint("")
 	}
 	if isHTTP(err, http.StatusForbidden) {
 		return c.restHint()
@@ -47,18 +51,29 @@ func (c *Config) query() *Query {
 
 // queryHint says what to change about a query that BigQuery ran and gave up.
 func (c *Config) queryHint(e *QueryJobError) string {
-	q := c.query()
-	switch {
-	case q == nil:
-	case e.Reason == "notFound" && q.Location != "":
-		return "the query ran in " + e.Location + ", as QueryLocation says, where only what is there can be found: name the location of the" +
-			" tables it reads and of QueryResultDataset"
-	case e.Reason == "notFound":
-		return "the query ran in " + e.Location + ", where BigQuery found its tables to be or took it to be: set QueryLocation where that is wrong"
-	case e.Reason == "accessDenied":
+	switch e.Reason {
+	case "notFound":
+		return c.placeHint(e.Location)
+	case "accessDenied":
 		return c.restHint()
 	}
 	return ""
+}
+
+// placeHint is for a query that did not find what it reads, or where to leave its result: it ran in that location, "" where nobody
+// says.
+func (c *Config) placeHint(location string) string {
+	q := c.query()
+	switch {
+	case q == nil:
+		return ""
+	case q.Location != "":
+		return "the query ran in " + cmp.Or(location, q.Location) + ", as QueryLocation says, where only what is there can be found: name the location of the" +
+			" tables it reads and of QueryResultDataset"
+	case location == "":
+		return "the query ran where BigQuery found its tables to be, or took it to be: set QueryLocation where that is wrong"
+	}
+	return "the query ran in " + location + ", where BigQuery found its tables to be or took it to be: set QueryLocation where that is wrong"
 }
 
 // restHint names what may be missing where a call of the REST API is denied.

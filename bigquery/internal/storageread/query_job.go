@@ -60,7 +60,7 @@ func (j *queryJob) submit(ctx context.Context) error {
 		Configuration: &bqrest.JobConfiguration{Query: j.configuration()},
 	}
 	j.location, j.taken = j.query.Location, false
-	return j.calls().Do(ctx, "submit the query job "+j.id, func(ctx context.Context) error {
+	return refused(j.calls().Do(ctx, "submit the query job "+j.id, func(ctx context.Context) error {
 		got, err := j.rest.Jobs.Insert(j.query.Project, job).Context(ctx).Do()
 		if isHTTP(err, http.StatusConflict) {
 			j.taken = true
@@ -70,7 +70,20 @@ func (j *queryJob) submit(ctx context.Context) error {
 			j.location = got.JobReference.Location
 		}
 		return err
-	})
+	}))
+}
+
+// refusedQuery is the answer to a query that BigQuery made no job of.
+type refusedQuery struct{ err error }
+
+func (r *refusedQuery) Error() string { return r.err.Error() }
+func (r *refusedQuery) Unwrap() error { return r.err }
+
+func refused(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &refusedQuery{err}
 }
 
 func (j *queryJob) configuration() *bqrest.JobConfigurationQuery {
@@ -182,7 +195,10 @@ func (c *Config) ResultSchema(ctx context.Context) (*bqrest.TableSchema, error) 
 		got, err = rest.Jobs.Insert(c.Query.Project, job).Context(ctx).Do()
 		return err
 	})
-	if err != nil {
+	if err = refused(err); err != nil {
+		if hint := c.hint(err); hint != "" {
+			err = fmt.Errorf("%s: %w", hint, err)
+		}
 		return nil, err
 	}
 	if s := got.Statistics; s != nil && s.Query != nil && s.Query.Schema != nil {

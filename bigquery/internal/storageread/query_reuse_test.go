@@ -348,6 +348,37 @@ func TestQueryHints(t *testing.T) {
 	}
 }
 
+// A query that BigQuery makes no job of is explained as one that fails is, also where only its columns are asked for.
+func TestRefusedQueryHints(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		refusal  answer
+		location string
+		want     string
+	}{
+		{answer{code: 404, reason: "notFound"}, "EU", "the query ran in EU, as QueryLocation says"},
+		{answer{code: 404, reason: "notFound"}, "", "set QueryLocation"},
+		{answer{code: 403, reason: "accessDenied"}, "", "bigquery.jobs.create in the project bill"},
+		{answer{code: 400, reason: "invalidQuery"}, "EU", ""},
+	} {
+		conf, a := reusing(c.refusal).attempt(t, c.location)
+		_, err := conf.Plan(t.Context(), a)
+		if p, ok := err.(*PlanError); !ok || !strings.Contains(p.Hint, c.want) || (p.Hint == "") != (c.want == "") || !isHTTP(err, c.refusal.code) {
+			t.Errorf("%d in %q: %v", c.refusal.code, c.location, err)
+		}
+		conf, _ = reusing(c.refusal).attempt(t, c.location)
+		if _, err := conf.ResultSchema(t.Context()); err == nil || !strings.Contains(err.Error(), c.want) || !isHTTP(err, c.refusal.code) {
+			t.Errorf("columns, %d in %q: %v", c.refusal.code, c.location, err)
+		}
+	}
+	// A view that is not there is no query that was refused.
+	conf, a := reusing(answer{code: 404, reason: "notFound"}).attempt(t, "")
+	conf.Table, conf.Views, conf.Query = testConfig(nil).Table, &Query{Project: "bill", Location: "EU"}, nil
+	if _, err := conf.Plan(t.Context(), a); err == nil || strings.Contains(err.Error(), "QueryLocation") {
+		t.Errorf("got %v", err)
+	}
+}
+
 // Asking for streams by lanes.
 func TestStreamsPerLane(t *testing.T) {
 	t.Parallel()
