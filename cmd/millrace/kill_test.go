@@ -22,7 +22,7 @@ import (
 )
 
 var (
-	kills = flag.Int("kills", 10, "how often the crash suite kills the command")
+	kills = flag.Int("kills", 2, "how often the crash suite kills the command")
 	seed  = flag.Uint64("seed", 0, "seed of the instants at which it does; 0 picks one")
 )
 

@@ -16,7 +16,7 @@ import (
 	"github.com/millrace-dev/millrace/localbq/killtest"
 )
 
-var points = flag.Int("points", 8, "at how many steps of its calls the crash suite kills the command; 0 is all of them")
+var points = flag.Int("points", 2, "at how many steps of its calls the crash suite kills the command; 0 is all of them")
 
 const pointsJob = `
 job: points

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -35,11 +36,12 @@ import (
 // The test binary is the client and the service too. A careful client notes its progress once an append is acknowledged, a
 // hasty one before.
 const (
-	role     = "KILLTEST_ROLE"
-	rest     = "KILLTEST_REST"
-	endpoint = "KILLTEST_GRPC"
-	state    = "KILLTEST_DIR"
-	manner   = "KILLTEST_MANNER"
+	role      = "KILLTEST_ROLE"
+	rest      = "KILLTEST_REST"
+	endpoint  = "KILLTEST_GRPC"
+	state     = "KILLTEST_DIR"
+	manner    = "KILLTEST_MANNER"
+	lastWords = "KILLTEST_LAST_WORDS" // the append behind which a client does nothing more until it is killed
 
 	careful, hasty = "careful", "hasty"
 
@@ -111,8 +113,18 @@ func client(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		if os.Getenv(lastWords) == strconv.Itoa(i+1) {
+			return untilKilled(ctx)
+		}
 	}
 	return nil
+}
+
+func untilKilled(ctx context.Context) error {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
+	defer stop()
+	<-ctx.Done()
+	return context.Cause(ctx)
 }
 
 const tablePath = "projects/p/datasets/d/tables/t"
@@ -235,11 +247,22 @@ func TestClient(t *testing.T) {
 		Config:  localbq.Config{Project: "p", AutoCreateDataset: true, Seed: 1},
 		Prepare: makeTable,
 		Client: func(t testing.TB, bq *localbq.Instance, dir string) *exec.Cmd {
-			return command("client", endpoint+"="+bq.GRPC(), state+"="+dir, manner+"="+cmp.Or(os.Getenv(manner), careful))
+			how := cmp.Or(os.Getenv(manner), careful)
+			return command("client", endpoint+"="+bq.GRPC(), state+"="+dir, manner+"="+how, lastWords+"="+lastAppend(t, how))
 		},
 		Check:   everyRow,
 		Methods: []string{"AppendRows"},
 	}.Run(t)
+}
+
+// lastAppend is the append behind whose answer a hasty client is to be killed, "" for others. It might come to the next one before it
+// dies, or might not: noted, and lost, or neither. So it rests. The point is the name of the test.
+func lastAppend(t testing.TB, how string) string {
+	n, phase, _ := strings.Cut(strings.TrimPrefix(path.Base(t.Name()), "AppendRows:"), ":")
+	if how != hasty || phase != string(localbq.PhaseAnswered) {
+		return ""
+	}
+	return n
 }
 
 func everyRow(t testing.TB, bq *localbq.Instance) {

@@ -46,9 +46,19 @@ func TestGoldenPlans(t *testing.T) {
 		golden(t, "destinations", loadplan.Config{}, limits(2, 1200), cs)
 	})
 	golden(t, "1201_leaves", loadplan.Config{}, limits(1, 1200), stamp(7, files(1201)))
-	lim := limits(1, 1200)
-	lim.Loads = 1_440_000
-	goldenOf(t, "1440000_leaves", loadplan.Config{}, lim, func(yield func(loadplan.Committable) bool) {
+	lim := limits(1, 120)
+	lim.LoadWave = 5_000
+	goldenOfLeaves(t, "14400_leaves", lim, 14_400)
+	if *manyFiles >= 10_000_000 {
+		goldenOfLeaves(t, "1440000_leaves", limits(1, 1200), 1_440_000)
+	}
+}
+
+// goldenOfLeaves is the plan of as many load jobs as two levels of copies can join.
+func goldenOfLeaves(t *testing.T, name string, lim loadplan.Limits, leaves int) {
+	t.Helper()
+	lim.Loads = leaves
+	goldenOf(t, name, loadplan.Config{}, lim, func(yield func(loadplan.Committable) bool) {
 		c := staged("")
 		for i := range lim.Loads {
 			c.URI = "gs://b/x/" + strconv.Itoa(10_000_000+i)

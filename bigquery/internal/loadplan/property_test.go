@@ -2,6 +2,7 @@ package loadplan_test
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"iter"
 	"regexp"
@@ -103,9 +104,13 @@ func loaded(p *loadplan.Plan) (loads [][]string) {
 	return loads
 }
 
-// TestTenMillionFiles: bounds hold at the size that the service's own limits are made for.
-func TestTenMillionFiles(t *testing.T) {
-	const n, length = 10_000_000, 17
+var manyFiles = flag.Int("files", 1_000_000, "how many files TestManyFiles plans; from 10_000_000 on, which is what the service's own limits "+
+	"are made for, TestGoldenPlans has the plan of most leaves, too")
+
+// TestManyFiles: bounds hold at a size that meets the service's own.
+func TestManyFiles(t *testing.T) {
+	const length = 17
+	n := *manyFiles
 	text := make([]byte, 0, n*length)
 	for i := range n {
 		text = fmt.Appendf(text, "gs://b/x/%08d", i)
@@ -119,7 +124,7 @@ func TestTenMillionFiles(t *testing.T) {
 			switch {
 			case i%100 == 0:
 				c.Format = loadplan.Parquet
-			case i >= 9_000_000:
+			case i >= n/10*9:
 				c.Destination.Table, c.Bytes = "u", 2<<30
 			}
 			if !yield(c) {
@@ -134,11 +139,14 @@ func TestTenMillionFiles(t *testing.T) {
 	if err := check(p, loadplan.Config{}, service, cs); err != nil {
 		t.Fatal(err)
 	}
-	// t: 8,910,000 Avro files in 891 loads and 100,000 Parquet files in 10; u: 990,000 Avro files in 176 loads.
-	if len(p.Parts) != 2 || len(p.Parts[0].Loads) != 901 || len(p.Parts[1].Loads) != 176 || len(p.Parts[0].Levels)+len(p.Parts[1].Levels) != 0 {
-		t.Errorf("%d parts, of %d and %d loads", len(p.Parts), len(p.Parts[0].Loads), len(p.Parts[1].Loads))
+	// Of a million, t: 891,000 Avro files in 90 loads and 10,000 Parquet files in one; u: 99,000 Avro files in 18 loads.
+	ofT, ofU := loadsOf(n/1000*891, 10_000)+loadsOf(n/100, 10_000), loadsOf(n/1000*99, 5_632)
+	if len(p.Parts) != 2 || len(p.Parts[0].Loads) != ofT || len(p.Parts[1].Loads) != ofU || len(p.Parts[0].Levels)+len(p.Parts[1].Levels) != 0 {
+		t.Errorf("%d parts, of %d and %d loads, want %d and %d", len(p.Parts), len(p.Parts[0].Loads), len(p.Parts[1].Loads), ofT, ofU)
 	}
 }
+
+func loadsOf(files, each int) int { return (files + each - 1) / each }
 
 var jobID = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,1000}$`) // 1,024 with what retries add
 
