@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	mathrand "math/rand/v2"
 	"os"
@@ -15,6 +16,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -23,8 +25,11 @@ import (
 	"github.com/millrace-dev/millrace/stream/streamtest"
 )
 
-// killedDir, in the environment, makes this test program the process that is killed.
-const killedDir = "MILLRACE_ENGINE_TEST_DIR"
+// killedDir, in the environment, makes this test program the process that is killed, and killedWords is how many words it may say.
+const (
+	killedDir   = "MILLRACE_ENGINE_TEST_DIR"
+	killedWords = "MILLRACE_ENGINE_TEST_WORDS"
+)
 
 var killedInput = streamtest.Ranges{Splits: 5, Rows: 60, Batch: 4, Pace: 200 * time.Microsecond}
 
@@ -55,13 +60,20 @@ func TestKilledProcess(t *testing.T) {
 }
 
 // oneProcess starts a process and kills it once it has said a random number of words, and not at all when enough were
-// killed.
+// killed. It says no more than those, however late it is killed.
 func oneProcess(t *testing.T, dir string, kills int) (done bool) {
 	t.Helper()
+	words := 0
+	if kills < 12 {
+		words = 1 + mathrand.IntN(60) // 300 rows have to be said, so at least five die
+	}
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
-	cmd.Env = append(os.Environ(), killedDir+"="+dir)
+	cmd.Env = append(os.Environ(), killedDir+"="+dir, killedWords+"="+strconv.Itoa(words))
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
+	if _, err := cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -69,10 +81,9 @@ func oneProcess(t *testing.T, dir string, kills int) (done bool) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	words := 1 + mathrand.IntN(60) // 300 rows have to be said, so at least five die
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
-		if words--; words == 0 && kills < 12 {
+		if words--; words == 0 {
 			if err := cmd.Process.Kill(); err != nil {
 				t.Fatal(err)
 			}
@@ -85,6 +96,20 @@ func oneProcess(t *testing.T, dir string, kills int) (done bool) {
 	return err == nil
 }
 
+// say says a word. Behind the last one of those that the process may say, it and whatever says the next one wait for the kill.
+var say = func() func(string) {
+	var mu sync.Mutex // guards left
+	left, _ := strconv.Atoi(os.Getenv(killedWords))
+	return func(word string) {
+		mu.Lock()
+		defer mu.Unlock()
+		fmt.Println(word)
+		if left--; left == 0 {
+			_, _ = io.Copy(io.Discard, os.Stdin) // nothing comes
+		}
+	}
+}()
+
 // runKilled is the process that is killed. It says a word before and after everything that reaches the disk.
 func runKilled(dir string) error {
 	store, err := engine.OpenStore(context.Background(), "file://"+filepath.Join(dir, "checkpoints"))
@@ -95,8 +120,8 @@ func runKilled(dir string) error {
 		Name: "killed", Source: killedInput, Sink: fileSink{dir},
 	}, engine.Options{Lanes: 2, From: engine.Latest, Restart: engine.Restart{Policy: engine.NoRestart},
 		Checkpoint: engine.Checkpointing{Every: 2 * time.Millisecond, Store: faultyStore{store, func(ctx context.Context, job string, id int64, data []byte) error {
-			fmt.Println("put")
-			defer fmt.Println("put")
+			say("put")
+			defer say("put")
 			return store.Put(ctx, job, id, data)
 		}}}})
 	return err
@@ -139,7 +164,7 @@ type fileWriter struct {
 func (w *fileWriter) Write(_ context.Context, r *stream.Record[item]) error {
 	w.lines++
 	_, err := w.file.WriteString(r.Value.String() + "\n")
-	fmt.Println("row")
+	say("row")
 	return err
 }
 
@@ -184,7 +209,7 @@ func (c fileCommitter) Commit(_ context.Context, cs []stream.Committable) error 
 			}
 			continue
 		}
-		fmt.Println("commit")
+		say("commit")
 		temp := filepath.Join(c.dir, rand.Text()+".temp")
 		if err := os.WriteFile(temp, []byte(strconv.Itoa(lines)), 0o600); err != nil {
 			return err
@@ -192,7 +217,7 @@ func (c fileCommitter) Commit(_ context.Context, cs []stream.Committable) error 
 		if err := os.Rename(temp, filepath.Join(c.dir, name+".visible")); err != nil {
 			return err
 		}
-		fmt.Println("commit")
+		say("commit")
 	}
 	return nil
 }

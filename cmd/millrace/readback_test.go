@@ -8,7 +8,6 @@ import (
 	"errors"
 	"math/big"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -59,16 +58,15 @@ func TestReadBack(t *testing.T) {
 	})
 }
 
+// millrace runs the command in this process, which it would give a bound of memory when it reads.
 func millrace(t *testing.T, args ...string) []byte {
 	t.Helper()
-	cmd := exec.Command("millrace", args...)
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("millrace %s: %v\n%s", strings.Join(args, " "), err, stderr.String())
+	t.Setenv("GOMEMLIMIT", "off")
+	var stdout, stderr bytes.Buffer
+	if code := run(t.Context(), args, strings.NewReader(""), &stdout, &stderr); code != 0 {
+		t.Fatalf("millrace %s: status %d\n%s", strings.Join(args, " "), code, stderr.String())
 	}
-	return out
+	return stdout.Bytes()
 }
 
 // deliveries are the documents of the example by event, then by delivery id.
