@@ -36,10 +36,11 @@ lint: ## formatting, vet, staticcheck, the module files
 race: ## the test suite under the race detector
 	GORACE="atexit_sleep_ms=0 $$GORACE" RAPID_CHECKS=$${RAPID_CHECKS:-25} $(GO) test -race -vet=off ./...
 
-crash: ## jobs killed at every step of every call and at random instants, and started again; jobs in storms of faults
+crash: ## jobs killed at every step of every call and at random instants, and started again; jobs in storms of faults; plans of ten million files
 	$(GO) test -count=1 -timeout 0 -v -run '^TestKilled' ./internal/e2e -points $(POINTS) -instants $(INSTANTS)
 	$(GO) test -count=1 -timeout 0 -run '^TestKilled' ./cmd/millrace -points $(POINTS) -kills $(INSTANTS) -readrows $(READROWS)
 	$(GO) test -count=1 -timeout 0 -run '^TestStorms$$' ./bigquery -storms $(STORMS)
+	$(GO) test -count=1 -run '^(TestManyFiles|TestGoldenPlans)$$' ./bigquery/internal/loadplan -files 10000000
 
 crashsample: ## a sample of the crash suite
 	$(MAKE) crash INSTANTS=8 POINTS=8 STORMS=300 READROWS=40000
