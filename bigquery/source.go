@@ -54,6 +54,9 @@ func NewSource[T any](from Input, rows row.Deserializer[T], o SourceOptions) (*S
 			}
 		}
 	}
+	if o.ArrowCompression != ArrowUncompressed {
+		faults = append(faults, errArrowCompression)
+	}
 	if err := errors.Join(faults...); err != nil {
 		return nil, fmt.Errorf("bigquery source: %w", err)
 	}

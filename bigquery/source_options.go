@@ -57,6 +57,15 @@ const (
 // is NULL. Values instead makes it an array of Type. Either all parameters of a query have names, or none.
 type QueryParameter = storageread.QueryParameter
 
+// ArrowCompression is how the buffers of Arrow batches are packed (Arrow's Message.fbs, BodyCompression).
+type ArrowCompression = storageread.ArrowCompression
+
+const (
+	ArrowUncompressed = storageread.ArrowUncompressed
+	ArrowLZ4          = storageread.ArrowLZ4 // frames of LZ4
+	ArrowZSTD         = storageread.ArrowZSTD
+)
+
 // SourceOptions are the options of a source. The zero value is the default of each.
 type SourceOptions struct {
 	// ParentProject owns and pays for the read session. Default: the table's project. With FromQuery it is the project
@@ -122,6 +131,10 @@ type SourceOptions struct {
 	StreamsPerLane int
 	// CompressResponses has rows travel compressed, with LZ4: fewer bytes for more work on both sides. Default: as they are.
 	CompressResponses bool
+	// ArrowCompression has the buffers of Arrow batches packed by the service: fewer bytes for more work on both sides. It stays with
+	// the batches, so that files that they are written to are smaller too. For NewArrowSource and ReadArrow only, and not together
+	// with CompressResponses. Default: as they are.
+	ArrowCompression ArrowCompression
 	// TraceID marks the session for BigQuery's support, at most 256 bytes. Default: the job's name.
 	TraceID string
 	// CreateSessionTimeout bounds how long creating the session is tried. Default 10 min; at least 1 s. Raise it for very
@@ -167,6 +180,7 @@ func (o SourceOptions) resolve(from Input) (storageread.Config, error) {
 		PreferredMinStreamCount: f.streams("PreferredMinStreamCount", o.PreferredMinStreamCount),
 		StreamsPerLane:          f.streams("StreamsPerLane", o.StreamsPerLane),
 		Compressed:              o.CompressResponses,
+		ArrowCompression:        o.ArrowCompression,
 		TraceID:                 o.TraceID,
 		CreateSessionTimeout:    f.seconds("CreateSessionTimeout", o.CreateSessionTimeout, 10*time.Minute),
 		MaxRecordsPerFetch:      f.count("MaxRecordsPerFetch", o.MaxRecordsPerFetch, 10_000),
@@ -185,6 +199,7 @@ func (o SourceOptions) resolve(from Input) (storageread.Config, error) {
 	f.input(from, &o, &out)
 	f.selection(&o)
 	f.limits(&o, &out)
+	f.compression(&o)
 	f.all = append(f.all, o.Connection.Validate())
 	return out, errors.Join(f.all...)
 }
@@ -404,6 +419,19 @@ func (f *sourceFaults) selection(o *SourceOptions) {
 		f.add("TraceID must be valid UTF-8 of at most %d bytes: it has %d", storageread.MaxTraceID, len(o.TraceID))
 	}
 }
+
+// compression checks that batches are packed once, and in a way that there is.
+func (f *sourceFaults) compression(o *SourceOptions) {
+	switch {
+	case o.ArrowCompression > ArrowZSTD:
+		f.add("ArrowCompression must be ArrowUncompressed, ArrowLZ4 or ArrowZSTD: %d", o.ArrowCompression)
+	case o.ArrowCompression != ArrowUncompressed && o.CompressResponses:
+		f.add("ArrowCompression packs batches, and CompressResponses would once more, which the service refuses: leave one out")
+	}
+}
+
+// errArrowCompression is for readers of rows.
+var errArrowCompression = errors.New("ArrowCompression applies to batches of Arrow only, and rows are read in Avro: leave it out, or see CompressResponses")
 
 // limits checks counts against each other. A limit is exact because one stream counts it.
 func (f *sourceFaults) limits(o *SourceOptions, out *storageread.Config) {

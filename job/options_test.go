@@ -65,7 +65,7 @@ func TestOneVocabulary(t *testing.T) {
 		onlyKeys, onlyGo []string
 	}{
 		"sink":            {BigQuery{}, bigquery.SinkOptions{}, []string{"Table", "Schema"}, nil},
-		"source":          {Read{}, bigquery.SourceOptions{}, []string{"Table", "Query"}, []string{"ReaderSchema"}}, // the sink's schema says what rows are
+		"source":          {Read{}, bigquery.SourceOptions{}, []string{"Table", "Query"}, []string{"ReaderSchema", "ArrowCompression"}}, // the sink's schema says what rows are, and they are read in Avro
 		"default stream":  {DefaultStream{}, bigquery.DefaultStreamOptions{}, nil, nil},
 		"buffered stream": {BufferedStream{}, bigquery.BufferedStreamOptions{}, nil, nil},
 		"schema update":   {SchemaUpdate{}, bigquery.SchemaUpdate{}, nil, nil},
@@ -114,7 +114,7 @@ func TestEveryKeyReachesItsOption(t *testing.T) {
 			Never bigquery.Disposition
 			Loads bigquery.Method
 		}{never.Create.Disposition, got[2].Method}, nil},
-		"source": {source, []string{"ReaderSchema"}},
+		"source": {source, []string{"ReaderSchema", "ArrowCompression"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, path := range zeros(reflect.ValueOf(c.options), "") {

@@ -23,6 +23,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 	bqrest "google.golang.org/api/bigquery/v2"
 
+	"github.com/millrace-dev/millrace/bigquery"
 	"github.com/millrace-dev/millrace/bigquery/export"
 	"github.com/millrace-dev/millrace/internal/avro/ocf"
 )
@@ -262,5 +263,37 @@ func TestManyFiles(t *testing.T) {
 				t.Errorf("files that are there: %v", err)
 			}
 		}
+	}
+}
+
+// Batches that come packed make the same Parquet file, and a smaller file of Arrow.
+func TestPackedBatches(t *testing.T) {
+	t.Parallel()
+	l := startLocal(t, 0)
+	l.write(t, orders, docs(500)...)
+	write := func(format export.Format, c bigquery.ArrowCompression) []byte {
+		t.Helper()
+		name := filepath.Join(t.TempDir(), "out")
+		r, err := l.export(t.Context(), name, export.Options{Format: format, Source: bigquery.SourceOptions{ArrowCompression: c}})
+		if err != nil || r.Rows != 500 {
+			t.Fatalf("%+v: %v", r, err)
+		}
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	for _, c := range []bigquery.ArrowCompression{bigquery.ArrowLZ4, bigquery.ArrowZSTD} {
+		if !bytes.Equal(write(export.Parquet, c), write(export.Parquet, bigquery.ArrowUncompressed)) {
+			t.Errorf("packing %d makes another Parquet file", c)
+		}
+		if plain, packed := len(write(export.Arrow, bigquery.ArrowUncompressed)), len(write(export.Arrow, c)); packed >= plain {
+			t.Errorf("packing %d makes %d bytes of Arrow of %d", c, packed, plain)
+		}
+	}
+	_, err := export.Open(t.Context(), bigquery.FromTable(dst), filepath.Join(t.TempDir(), "x"), l.options(export.Options{Format: export.NDJSON, Source: bigquery.SourceOptions{ArrowCompression: bigquery.ArrowLZ4}}))
+	if err == nil || !strings.Contains(err.Error(), "ArrowCompression applies to batches of Arrow only") {
+		t.Errorf("rows: %v", err)
 	}
 }

@@ -35,7 +35,8 @@ type Config struct {
 	PreferredMinStreamCount int       // 0 makes no request
 	StreamsPerLane          int       // asks for that many for each lane, where no count is given; 0 makes no request
 	Compressed              bool      // responses travel in LZ4
-	TraceID                 string    // "" is the job's name
+	ArrowCompression        ArrowCompression
+	TraceID                 string // "" is the job's name
 	CreateSessionTimeout    time.Duration
 
 	MaxRecordsPerFetch int
@@ -52,6 +53,15 @@ type Config struct {
 	dial dialer           // dialTo(Connection), but for tests
 	now  func() time.Time // time.Now, but for tests
 }
+
+// ArrowCompression is how the buffers of Arrow batches are packed.
+type ArrowCompression uint8
+
+const (
+	ArrowUncompressed ArrowCompression = iota
+	ArrowLZ4
+	ArrowZSTD
+)
 
 // what names the input in errors.
 func (c *Config) what() string {

@@ -145,6 +145,11 @@ func (c *Config) request(from table.Destination, a Attempt) *storagepb.CreateRea
 	}
 	if c.Arrow {
 		session.DataFormat, opts.OutputFormatSerializationOptions = storagepb.DataFormat_ARROW, nil
+		if codec, packed := arrowCodecs[c.ArrowCompression]; packed {
+			opts.OutputFormatSerializationOptions = &storagepb.ReadSession_TableReadOptions_ArrowSerializationOptions{
+				ArrowSerializationOptions: &storagepb.ArrowSerializationOptions{BufferCompression: codec},
+			}
+		}
 	}
 	if c.TraceID == "" {
 		session.TraceId = traceID(a.Job)
@@ -158,6 +163,10 @@ func (c *Config) request(from table.Destination, a Attempt) *storagepb.CreateRea
 		MaxStreamCount:          int32(c.MaxStreamCount),
 		PreferredMinStreamCount: c.preferredStreams(a.Lanes),
 	}
+}
+
+var arrowCodecs = map[ArrowCompression]storagepb.ArrowSerializationOptions_CompressionCodec{
+	ArrowLZ4: storagepb.ArrowSerializationOptions_LZ4_FRAME, ArrowZSTD: storagepb.ArrowSerializationOptions_ZSTD,
 }
 
 // preferredStreams is how many streams are asked for: so many for each lane only where nothing else was said of them.

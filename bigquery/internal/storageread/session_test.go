@@ -73,6 +73,16 @@ func TestSessionRequest(t *testing.T) {
 				ReadOptions: &storagepb.ReadSession_TableReadOptions{},
 			},
 		}},
+		{"SRC-12 in Arrow, packed", func(c *Config) { c.Arrow, c.ArrowCompression = true, ArrowZSTD }, &storagepb.CreateReadSessionRequest{
+			Parent: "projects/p",
+			ReadSession: &storagepb.ReadSession{
+				Table: "projects/p/datasets/d/tables/t", DataFormat: storagepb.DataFormat_ARROW, TraceId: "nightly",
+				ReadOptions: &storagepb.ReadSession_TableReadOptions{
+					OutputFormatSerializationOptions: &storagepb.ReadSession_TableReadOptions_ArrowSerializationOptions{
+						ArrowSerializationOptions: &storagepb.ArrowSerializationOptions{BufferCompression: storagepb.ArrowSerializationOptions_ZSTD}},
+				},
+			},
+		}},
 		{"SRC-13 another project pays", func(c *Config) {
 			c.Table.Project, c.Parent = "pub", "bill"
 		}, &storagepb.CreateReadSessionRequest{

@@ -124,6 +124,15 @@ func TestSlices(t *testing.T) {
 		}
 		s.mem.AssertSize(t, 0)
 	})
+	for name, codec := range map[string]bigquery.ArrowCompression{"LZ4": bigquery.ArrowLZ4, "ZSTD": bigquery.ArrowZSTD} {
+		t.Run("SRC-85 packed as "+name, func(t *testing.T) {
+			s := newSliced(t, bigquery.SourceOptions{MaxRecordsPerFetch: 10, ArrowCompression: codec})
+			if got, next, err := s.read(s.split()); err != nil || fmt.Sprint(got) != "[10 10 5]" || next != 25 {
+				t.Errorf("slices of %v up to %d: %v", got, next, err)
+			}
+			s.mem.AssertSize(t, 0)
+		})
+	}
 	t.Run("SRC-85 the second slice fails", func(t *testing.T) {
 		s := newSliced(t, bigquery.SourceOptions{MaxRecordsPerFetch: 10})
 		s.fail = true
