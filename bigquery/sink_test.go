@@ -369,6 +369,11 @@ func TestLineage(t *testing.T) {
 	if d := cmp.Diff(want, sink.Lineage()); d != "" {
 		t.Error("SW-154:", d)
 	}
+	for _, o := range []SinkOptions{{Method: MethodExactlyOnce}, {Method: MethodFileLoads, FileLoads: FileLoadOptions{StagingPath: "gs://bucket/x"}}} {
+		if sink, err = NewSink(To[[]byte](dst), row.Serializer[[]byte](newEventRows(t)), o); err != nil || !cmp.Equal(want, sink.Lineage()) {
+			t.Errorf("SW-154, method %d: %v, %v", o.Method, sink.Lineage(), err)
+		}
+	}
 	constant := ResolverFunc[[]byte](func(context.Context, *stream.Record[[]byte]) (table.Destination, error) { return dst, nil })
 	if sink, err = NewSink[[]byte](constant, newEventRows(t), SinkOptions{}); err != nil || len(sink.Lineage()) != 0 {
 		t.Errorf("SW-154: %v, %v", sink.Lineage(), err)

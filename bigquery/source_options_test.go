@@ -160,9 +160,11 @@ func TestSourceLineage(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		from Input
+		o    SourceOptions
 		want string
-	}{{readTable, "p.d.t"}, {FromQuery("bill", "SELECT 1"), ""}} {
-		s, err := NewSource(c.from, texts{}, SourceOptions{})
+	}{{readTable, SourceOptions{}, "p.d.t"}, {readTable, SourceOptions{MaterializeViews: true, QueryResultDataset: "scratch"}, "p.d.t"},
+		{FromQuery("bill", "SELECT 1"), SourceOptions{QueryResultDataset: "scratch"}, ""}} {
+		s, err := NewSource(c.from, texts{}, c.o)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -24,10 +24,12 @@ import (
 // sliced reads a table of 25 rows, which come in one response, in slices of 10.
 type sliced struct {
 	*testing.T
-	mem    *memory.CheckedAllocator
-	source *bigquery.ArrowSource[[]int64]
-	fail   bool    // in a slice that begins with 10
-	kept   []int64 // lengths of slices
+	mem *memory.CheckedAllocator
+
+	connection bigquery.Connection
+	source     *bigquery.ArrowSource[[]int64]
+	fail       bool    // in a slice that begins with 10
+	kept       []int64 // lengths of slices
 }
 
 func newSliced(t *testing.T, o bigquery.SourceOptions) *sliced {
@@ -43,7 +45,7 @@ func newSliced(t *testing.T, o bigquery.SourceOptions) *sliced {
 		docs = append(docs, fmt.Sprintf(`{"id":%d}`, i))
 	}
 	write(t, o.Connection, &table.Schema{Fields: []table.Field{{Name: "id", Type: table.Int64}}}, docs...)
-	s := &sliced{T: t, mem: memory.NewCheckedAllocator(memory.NewGoAllocator())}
+	s := &sliced{T: t, mem: memory.NewCheckedAllocator(memory.NewGoAllocator()), connection: o.Connection}
 	s.source, err = bigquery.NewArrowSource(bigquery.FromTable(read), bigquery.BatchDeserializer[[]int64](arrowrow.NewSlices(s.numbers, arrowrow.SliceOptions{Allocator: s.mem})), o)
 	if err != nil {
 		t.Fatal(err)
@@ -163,6 +165,22 @@ func TestSlices(t *testing.T) {
 		_, err := bigquery.NewArrowSource[int](bigquery.FromTable(read), nil, bigquery.SourceOptions{ReaderSchema: `{"type":"record","name":"r","fields":[]}`, Limit: -1})
 		if err == nil || !strings.Contains(err.Error(), "ReaderSchema") || !strings.Contains(err.Error(), "deserializer of batches") || !strings.Contains(err.Error(), "Limit") {
 			t.Errorf("got %v", err)
+		}
+	})
+	t.Run("SRC-40 more rows are declared than there are", func(t *testing.T) {
+		source := newSliced(t, bigquery.SourceOptions{})
+		session, err := bigquery.ReadArrow(t.Context(), bigquery.FromTable(read), bigquery.SourceOptions{Connection: source.connection})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := arrowrow.NewSlices(func(arrow.RecordBatch, func(int) error) error { t.Error("a slice was handed on"); return nil }, arrowrow.SliceOptions{})
+		for b, err := range session.Blocks(t.Context()) {
+			if err == nil {
+				err = s.DeserializeBatch(session.Schema(), b.Data, b.Rows+1, 100, func(int64) {}, nil)
+			}
+			if e, ok := errors.AsType[*row.Error](err); !ok || e.Kind != row.KindDecode || !strings.Contains(err.Error(), "25 rows, where 26 are declared") {
+				t.Errorf("got %v", err)
+			}
 		}
 	})
 	t.Run("bytes that are no batch", func(t *testing.T) {
