@@ -31,12 +31,30 @@ func (s *ArrowSession) BlockReader() *BlockReader {
 // repaired as everywhere. An error of each ends it and is answered as it is. Reading from the end of a stream on is no error
 // and gives nothing.
 func (r *BlockReader) Blocks(ctx context.Context, n int, from int64, each func(Block) error) error {
+	split, err := r.split(n, from)
+	if err != nil {
+		return err
+	}
+	return r.in.Blocks(ctx, split, each)
+}
+
+// Parts is Blocks for programs that pass bytes on without looking at them: each gets them in the block's Parts, as they lie where
+// they were received, which saves a copy of them. Giving them back with Free matters more here.
+func (r *BlockReader) Parts(ctx context.Context, n int, from int64, each func(Block) error) error {
+	split, err := r.split(n, from)
+	if err != nil {
+		return err
+	}
+	return r.in.Parts(ctx, split, each)
+}
+
+func (r *BlockReader) split(n int, from int64) (stream.Split, error) {
 	if n < 0 || n >= len(r.splits) {
-		return fmt.Errorf("stream %d of a session with %d", n, len(r.splits))
+		return stream.Split{}, fmt.Errorf("stream %d of a session with %d", n, len(r.splits))
 	}
 	split := r.splits[n]
 	split.Position = from
-	return r.in.Blocks(ctx, split, each)
+	return split, nil
 }
 
 // Close ends the connection. It is idempotent.

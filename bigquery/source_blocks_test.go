@@ -1,6 +1,7 @@
 package bigquery
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -140,5 +141,49 @@ func TestSavedSessionsAreChecked(t *testing.T) {
 	defer r.Close()
 	if err := r.Blocks(t.Context(), 1, 0, nil); err == nil || !strings.Contains(err.Error(), "stream 1 of a session with 1") {
 		t.Errorf("a stream that is none: %v", err)
+	}
+}
+
+// TestPartsAreTheBytesOfBlocks: what is passed on in parts is what blocks hold, with a limit within one too.
+func TestPartsAreTheBytesOfBlocks(t *testing.T) {
+	t.Parallel()
+	var c localbq.Config
+	c.Profile.Limits.ReadBlockRows = 70
+	l := startLocal(t, c)
+	l.write(t, idName, idDocs(200)...)
+	for _, o := range []SourceOptions{{}, {Limit: 100}, {CompressResponses: true}} {
+		session, err := l.source(t, o).Session(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := session.BlockReader()
+		defer r.Close()
+		var whole, parts [][]byte
+		for n := range session.Streams() {
+			if err := errors.Join(
+				r.Blocks(t.Context(), n, 0, func(b Block) error { whole = append(whole, b.Data); return nil }),
+				r.Parts(t.Context(), n, 0, func(b Block) error {
+					if b.Data != nil {
+						t.Error("there are Data too")
+					}
+					parts = append(parts, slices.Concat(b.Parts...))
+					b.Free()
+					return nil
+				})); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if diff := cmp.Diff(whole, parts); diff != "" || len(whole) < 2 {
+			t.Errorf("%d blocks: %s", len(whole), diff)
+		}
+	}
+	session, err := l.source(t, SourceOptions{}).Session(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := session.BlockReader()
+	defer r.Close()
+	if err := r.Parts(t.Context(), session.Streams(), 0, nil); err == nil {
+		t.Error("a stream that there is not")
 	}
 }

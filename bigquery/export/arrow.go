@@ -21,21 +21,22 @@ const endOfStream = "\xff\xff\xff\xff\x00\x00\x00\x00"
 // messages are an Arrow stream's: the service's own record batches.
 type messages struct {
 	schema []byte
-	cut    bool // the last batch of the read may hold more rows than count
+	cut    bool // the last batch of the read may hold more rows than count: blocks are whole and not in parts
 }
 
 func (e messages) add(b bigquery.Block, emit func(chunk) error) error {
-	data := b.Data
+	parts := b.Parts
 	if e.cut {
-		var err error
-		if data, err = shortened(e.schema, b); err != nil {
+		data, err := shortened(e.schema, b)
+		if err != nil {
 			return err
 		}
+		parts = [][]byte{data}
 	}
 	if b.Rows == 0 {
 		return nil
 	}
-	return emit(chunk{rows: b.Rows, parts: [][]byte{data}, progress: b.Progress, free: b.Free})
+	return emit(chunk{rows: b.Rows, parts: parts, progress: b.Progress, free: b.Free})
 }
 
 func (e messages) end(func(chunk) error) error { return nil }

@@ -3,6 +3,7 @@ package export
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"github.com/apache/arrow-go/v18/parquet/metadata"
 
@@ -117,15 +118,19 @@ func (b buffers) give(buf []byte) {
 	}
 }
 
-// blocks makes an Avro file's block of each of the service's.
+// blocks makes an Avro file's block of each of the service's, which come in parts.
 type blocks struct{ sync []byte }
 
 func (e blocks) add(b bigquery.Block, emit func(chunk) error) error {
 	if b.Rows == 0 {
 		return nil
 	}
-	head := binary.AppendVarint(binary.AppendVarint(nil, b.Rows), int64(len(b.Data)))
-	return emit(chunk{rows: b.Rows, parts: [][]byte{head, b.Data, e.sync}, progress: b.Progress, free: b.Free})
+	size := 0
+	for _, p := range b.Parts {
+		size += len(p)
+	}
+	head := binary.AppendVarint(binary.AppendVarint(nil, b.Rows), int64(size))
+	return emit(chunk{rows: b.Rows, parts: slices.Concat([][]byte{head}, b.Parts, [][]byte{e.sync}), progress: b.Progress, free: b.Free})
 }
 
 func (e blocks) end(func(chunk) error) error { return nil }

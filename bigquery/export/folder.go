@@ -107,6 +107,8 @@ func (f *folder) begin(_ context.Context, n int, length int64) (file, error) {
 
 type folderFile struct{ *os.File }
 
+func (f *folderFile) writeParts(parts [][]byte) (int64, error) { return writev(f.File, parts) }
+
 func (f *folderFile) sync() error { return f.Sync() }
 
 func (f *folderFile) finish() error {

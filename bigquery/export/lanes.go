@@ -49,7 +49,7 @@ func (l *lanes) read(ctx context.Context, take func(c *chunk, slot int) error, e
 		if err != nil {
 			return err
 		}
-		running.Go(func() { one.run(ctx, l.planned.BlockReader(), enc) })
+		running.Go(func() { one.run(ctx, l.planned, enc) })
 		one.begin(s)
 	}
 	for !l.order.ended() {
@@ -85,7 +85,8 @@ func (l *lane) begin(s slot) {
 }
 
 // run ends when todo is closed or ctx has ended.
-func (l *lane) run(ctx context.Context, r *bigquery.BlockReader, enc encoder) {
+func (l *lane) run(ctx context.Context, p *planned, enc encoder) {
+	r := p.BlockReader()
 	defer r.Close()
 	defer enc.close()
 	give := func(p piece) error {
@@ -97,8 +98,12 @@ func (l *lane) run(ctx context.Context, r *bigquery.BlockReader, enc encoder) {
 		}
 	}
 	emit := func(c chunk) error { return give(piece{chunk: c}) }
+	read := r.Blocks
+	if p.parts {
+		read = r.Parts
+	}
 	for s := range l.todo {
-		err := r.Blocks(ctx, s.Stream, s.At, func(b bigquery.Block) error { return enc.add(b, emit) })
+		err := read(ctx, s.Stream, s.At, func(b bigquery.Block) error { return enc.add(b, emit) })
 		if err == nil {
 			err = enc.end(emit)
 		}

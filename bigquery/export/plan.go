@@ -26,6 +26,7 @@ type session interface {
 type planned struct {
 	session
 	encoder   func() (encoder, error) // for a lane
+	parts     bool                    // encoders take blocks in parts
 	container func() (container, error)
 }
 
@@ -55,8 +56,9 @@ func plan(ctx context.Context, from bigquery.Input, t target, o *Options, lanes 
 		// The marker between blocks only has to be unlikely in the data; the session's name makes it one of a kind.
 		sum := sha256.Sum256([]byte(s.Name()))
 		sync := sum[:16]
-		return &planned{s, func() (encoder, error) { return blocks{sync}, nil },
-			func() (container, error) { return wrapped{first: avroHeader(s.AvroSchema(), sync)}, nil }}, nil
+		return &planned{session: s, parts: true,
+			encoder:   func() (encoder, error) { return blocks{sync}, nil },
+			container: func() (container, error) { return wrapped{first: avroHeader(s.AvroSchema(), sync)}, nil }}, nil
 	}
 	return planText(s, t.compression, o, size)
 }
@@ -89,14 +91,15 @@ func planText(s *bigquery.ReadSession[struct{}], packed compression, o *Options,
 	} else if p != nil && head != nil {
 		head = p.pack(head)
 	}
-	return &planned{s, func() (encoder, error) {
+	enc := func() (encoder, error) {
 		d, err := s.BlockDecoder()
 		if err != nil {
 			return nil, err
 		}
 		p, err := newPacker(packed)
 		return &lines{decode: d.Next, line: each, pack: p, size: size, bufs: newBuffers(2 * chunkBytes)}, err
-	}, func() (container, error) { return wrapped{first: head}, nil }}, nil
+	}
+	return &planned{session: s, encoder: enc, container: func() (container, error) { return wrapped{first: head}, nil }}, nil
 }
 
 func planArrow(ctx context.Context, from bigquery.Input, o *Options, size sizes, saved []byte) (*planned, error) {
@@ -111,11 +114,14 @@ func planArrow(ctx context.Context, from bigquery.Input, o *Options, size sizes,
 		return nil, err
 	}
 	if o.Format == Arrow {
-		return &planned{s, func() (encoder, error) { return messages{s.Schema(), o.Source.Limit > 0}, nil },
-			func() (container, error) { return wrapped{first: s.Schema(), last: []byte(endOfStream)}, nil }}, nil
+		cut := o.Source.Limit > 0
+		return &planned{session: s, parts: !cut,
+			encoder:   func() (encoder, error) { return messages{s.Schema(), cut}, nil },
+			container: func() (container, error) { return wrapped{first: s.Schema(), last: []byte(endOfStream)}, nil }}, nil
 	}
-	return &planned{s, func() (encoder, error) { return newGroups(s.Schema(), size) },
-		func() (container, error) {
+	return &planned{session: s,
+		encoder: func() (encoder, error) { return newGroups(s.Schema(), size) },
+		container: func() (container, error) {
 			f, err := newFooter(s.Schema())
 			return parquetFile{f}, err
 		}}, nil

@@ -60,14 +60,9 @@ func (x *Export) head() error {
 }
 
 func (x *Export) write(parts ...[]byte) error {
-	for _, p := range parts {
-		n, err := x.file.Write(p)
-		x.at.Length += int64(n)
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	n, err := writeParts(x.file, parts)
+	x.at.Length += n
+	return err
 }
 
 // take writes a chunk. The order counts it already: until the file holds it, there is nothing to go on from.

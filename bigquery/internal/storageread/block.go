@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io"
 
+	"google.golang.org/grpc/mem"
+
 	"github.com/millrace-dev/millrace/stream"
 )
 
@@ -15,18 +17,34 @@ type Block struct {
 	Offset int64 // of the first row in its stream
 	Rows   int64
 	Data   []byte // the receiver's; see Free
+	// Parts are the bytes of the block instead of Data, one after the other, where it was asked for in parts.
+	Parts [][]byte
 	// Progress is the share of the stream, 0 to 1, that ends with the block, as the service tells it; 0 when it does not.
 	Progress float64
+
+	received mem.BufferSlice // what Parts are of
 }
 
-// Free gives Data back, to receive others into: neither it nor a part of it may be used any more. A Block that is not given back is
-// left to the garbage collector.
-func (b Block) Free() { giveBuffer(b.Data) }
+// Free gives the bytes back, to receive others into: nothing of them may be used any more. It is called once, if at all: a Block
+// that is not given back is left to the garbage collector.
+func (b Block) Free() {
+	giveBuffer(b.Data)
+	b.received.Free()
+}
 
 // Blocks calls each for all blocks of a split that s begins, in order. Of the block that the limit falls into it hands on
 // the part before. The reader must have no split open, and has none afterwards.
 func (r *Reader) Blocks(ctx context.Context, s stream.Split, each func(Block) error) error {
-	if err := r.Open(ctx, s); err != nil {
+	return r.blocks(ctx, s, false, each)
+}
+
+// Parts is Blocks for who passes bytes on: they are not put together, and each gets them in Parts.
+func (r *Reader) Parts(ctx context.Context, s stream.Split, each func(Block) error) error {
+	return r.blocks(ctx, s, true, each)
+}
+
+func (r *Reader) blocks(ctx context.Context, s stream.Split, parts bool, each func(Block) error) error {
+	if err := r.begin(ctx, s, parts); err != nil {
 		return err
 	}
 	defer r.stop()
@@ -39,6 +57,9 @@ func (r *Reader) Blocks(ctx context.Context, s stream.Split, each func(Block) er
 			return context.Cause(ctx)
 		case err != nil:
 			return err
+		}
+		if parts && b.Data != nil {
+			b.Parts, b.Data = [][]byte{b.Data}, nil
 		}
 		if err := each(b); err != nil {
 			return err
@@ -72,7 +93,10 @@ func (r *Reader) Block(ctx context.Context) (Block, error) {
 	if b, err = r.cut(b); err != nil {
 		return Block{}, r.fail(&ReadError{Err: err})
 	}
-	out := Block{r.split.Stream, r.cursor.delivered, b.rows, b.data, b.progress}
+	out := Block{Stream: r.split.Stream, Offset: r.cursor.delivered, Rows: b.rows, Data: b.data, Progress: b.progress, received: b.parts}
+	for _, p := range b.parts {
+		out.Parts = append(out.Parts, p.ReadOnlyData())
+	}
 	r.cursor.delivered += b.rows
 	return out, nil
 }
@@ -87,7 +111,11 @@ func (r *Reader) cut(b block) (block, error) {
 		return b, nil
 	}
 	if r.split.Arrow {
-		return block{b.data, rows, b.progress}, nil // whoever decodes it takes the first rows
+		b.rows = rows
+		return b, nil // whoever decodes it takes the first rows
+	}
+	if b.parts != nil {
+		b.data, b.parts = whole(b.parts), nil
 	}
 	end := 0
 	for range rows {
@@ -97,5 +125,6 @@ func (r *Reader) cut(b block) (block, error) {
 		}
 		end += n
 	}
-	return block{b.data[:end:end], rows, b.progress}, nil
+	b.data, b.rows = b.data[:end:end], rows
+	return b, nil
 }

@@ -57,6 +57,12 @@ func openWith(c *bqstorage.BigQueryReadClient) openRows {
 		if err != nil {
 			return nil, err
 		}
-		return call.Recv, nil
+		return func() (*response, error) {
+			var r response
+			if err := call.RecvMsg(&r); err != nil {
+				return nil, err
+			}
+			return &r, nil
+		}, nil
 	}
 }

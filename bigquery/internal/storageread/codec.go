@@ -10,8 +10,15 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// codec decodes responses of ReadRows without copying their rows, which are nearly all of them: they stay where the response was put
-// together. That memory is used again when who got the rows gives it back. On the wire it is protobuf.
+// response is one of ReadRows. Its rows, which are nearly all of it, stay in the buffers that the transport received them into, for
+// who takes them to copy or to pass on, and to free.
+type response struct {
+	*storagepb.ReadRowsResponse // without rows
+	rows                        mem.BufferSlice
+	arrow                       bool // they are a batch of Arrow
+}
+
+// codec decodes responses of ReadRows without copying their rows. On the wire it is protobuf.
 type codec struct{}
 
 func (codec) Name() string { return "proto" }
@@ -26,13 +33,11 @@ func (codec) Marshal(v any) (mem.BufferSlice, error) {
 }
 
 func (codec) Unmarshal(data mem.BufferSlice, v any) error {
-	resp, ok := v.(*storagepb.ReadRowsResponse)
+	resp, ok := v.(*response)
 	if !ok {
 		return fmt.Errorf("read: cannot receive a %T", v)
 	}
-	buf := takeBuffer(data.Len())
-	data.CopyTo(buf)
-	return decodeResponse(buf, resp)
+	return resp.decode(data)
 }
 
 // Numbers of fields (storage.proto, ReadRowsResponse; avro.proto, AvroRows; arrow.proto, ArrowRecordBatch).
@@ -42,64 +47,64 @@ const (
 	serializedField = 1
 )
 
-// decodeResponse decodes everything but the rows as usual, and has the rows share data.
-func decodeResponse(data []byte, resp *storagepb.ReadRowsResponse) error {
-	var rest, rows []byte
-	var field protowire.Number // the one that holds the rows
-	for left := data; len(left) > 0; {
-		number, kind, tag := protowire.ConsumeTag(left)
-		if tag < 0 {
-			return protowire.ParseError(tag)
-		}
-		size := protowire.ConsumeFieldValue(number, kind, left[tag:])
-		if size < 0 {
-			return protowire.ParseError(size)
-		}
-		whole := left[:tag+size]
-		left = left[tag+size:]
-		if kind != protowire.BytesType || number != avroRowsField && number != arrowBatchField {
-			rest = append(rest, whole...)
-			continue
-		}
-		message, _ := protowire.ConsumeBytes(whole[tag:])
-		if field != number { // of the two, the last counts; one that comes again adds to the one before
-			field, rows = number, nil
-		}
-		var err error
-		if rows, err = serialized(message, rows); err != nil {
+// decode decodes everything but the rows as usual, and has the rows share the buffers.
+func (r *response) decode(data mem.BufferSlice) error {
+	var rest []byte
+	var rows scan
+	var format protowire.Number // the field that holds the rows
+	for left := newScan(data); left.left > 0; {
+		f, err := left.field()
+		if err != nil {
 			return err
 		}
+		if f.kind != protowire.BytesType || f.number != avroRowsField && f.number != arrowBatchField {
+			rest = left.append(rest, f.head+f.size)
+			left.skip(f.head + f.size)
+			continue
+		}
+		left.skip(f.head)
+		if format != f.number { // of the two, the last counts; one that comes again adds to the one before
+			format, rows = f.number, scan{}
+		}
+		if err := serialized(left.first(f.size), &rows); err != nil {
+			return err
+		}
+		left.skip(f.size)
 	}
-	if err := proto.Unmarshal(rest, resp); err != nil {
+	r.ReadRowsResponse = &storagepb.ReadRowsResponse{}
+	if err := proto.Unmarshal(rest, r.ReadRowsResponse); err != nil {
 		return err
 	}
-	switch field {
-	case avroRowsField:
-		resp.Rows = &storagepb.ReadRowsResponse_AvroRows{AvroRows: &storagepb.AvroRows{SerializedBinaryRows: rows}}
-	case arrowBatchField:
-		resp.Rows = &storagepb.ReadRowsResponse_ArrowRecordBatch{ArrowRecordBatch: &storagepb.ArrowRecordBatch{SerializedRecordBatch: rows}}
+	r.rows, r.arrow = rows.share(), format == arrowBatchField
+	return nil
+}
+
+// serialized finds the field that AvroRows and ArrowRecordBatch have alike, and leaves rows as they are when it is not there. The
+// other, a count of rows, is one of the response too.
+func serialized(message scan, rows *scan) error {
+	for message.left > 0 {
+		f, err := message.field()
+		if err != nil {
+			return err
+		}
+		message.skip(f.head)
+		if f.number == serializedField && f.kind == protowire.BytesType {
+			*rows = message.first(f.size)
+		}
+		message.skip(f.size)
 	}
 	return nil
 }
 
-// serialized is the field that AvroRows and ArrowRecordBatch have alike, rows when it is not there. The other, a count of rows, is
-// one of the response too.
-func serialized(message, rows []byte) ([]byte, error) {
-	for len(message) > 0 {
-		number, kind, tag := protowire.ConsumeTag(message)
-		if tag < 0 {
-			return nil, protowire.ParseError(tag)
-		}
-		size := protowire.ConsumeFieldValue(number, kind, message[tag:])
-		if size < 0 {
-			return nil, protowire.ParseError(size)
-		}
-		if number == serializedField && kind == protowire.BytesType {
-			rows, _ = protowire.ConsumeBytes(message[tag:])
-		}
-		message = message[tag+size:]
+// whole copies rows into one buffer, and frees them. There may be none.
+func whole(rows mem.BufferSlice) []byte {
+	if rows.Len() == 0 {
+		return nil
 	}
-	return rows, nil
+	buf := takeBuffer(rows.Len())
+	rows.CopyTo(buf)
+	rows.Free()
+	return buf
 }
 
 // spare are buffers that nobody uses, as *[]byte.
@@ -110,7 +115,7 @@ func takeBuffer(n int) []byte {
 	if b, ok := spare.Get().(*[]byte); ok && cap(*b) >= n && cap(*b) <= 4*max(n, 1<<20) {
 		return (*b)[:n]
 	}
-	return make([]byte, n, n+n/16+4096) // what comes back begins behind the header of a message, each time
+	return make([]byte, n, n+n/16+4096) // the next block may be somewhat larger
 }
 
 // giveBuffer takes back a buffer, or a part of it.

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"cloud.google.com/go/bigquery/storage/apiv1/storagepb"
+	"google.golang.org/grpc/mem"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/millrace-dev/millrace/bigquery/row"
 	"github.com/millrace-dev/millrace/bigquery/table"
@@ -84,7 +86,7 @@ func (f *fakeStream) open(ctx context.Context, _ string, offset int64) (receiveR
 	}
 	rest := f.rows[offset:]
 	rest = rest[:min(c.rows, len(rest))]
-	return func() (*storagepb.ReadRowsResponse, error) {
+	return func() (*response, error) {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
@@ -92,11 +94,11 @@ func (f *fakeStream) open(ctx context.Context, _ string, offset int64) (receiveR
 			n := min(f.blockRows, len(rest))
 			data := slices.Concat(rest[:n]...)
 			rest = rest[n:]
-			resp := response(data, int64(n))
+			resp := avroResponse(data, int64(n))
 			if f.sent != nil {
 				f.sent(resp)
 			}
-			return resp, nil
+			return overTheWire(resp)
 		}
 		if c.hangs {
 			<-ctx.Done()
@@ -109,9 +111,27 @@ func (f *fakeStream) open(ctx context.Context, _ string, offset int64) (receiveR
 	}, nil
 }
 
-func response(data []byte, rows int64) *storagepb.ReadRowsResponse {
+func avroResponse(data []byte, rows int64) *storagepb.ReadRowsResponse {
 	return &storagepb.ReadRowsResponse{RowCount: rows,
 		Rows: &storagepb.ReadRowsResponse_AvroRows{AvroRows: &storagepb.AvroRows{SerializedBinaryRows: data}}}
+}
+
+// overTheWire is a response as it is received, in buffers of a few bytes.
+func overTheWire(sent *storagepb.ReadRowsResponse) (*response, error) {
+	b, err := proto.Marshal(sent)
+	if err != nil {
+		return nil, err
+	}
+	var got response
+	return &got, codec{}.Unmarshal(buffersOf(b, 7), &got)
+}
+
+// buffersOf lays bytes into buffers of so many each.
+func buffersOf(b []byte, each int) (all mem.BufferSlice) {
+	for part := range slices.Chunk(b, each) {
+		all = append(all, mem.SliceBuffer(part))
+	}
+	return all
 }
 
 // testMeter counts.

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"time"
 
-	"cloud.google.com/go/bigquery/storage/apiv1/storagepb"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -24,6 +23,7 @@ type fetcher struct {
 	stall  time.Duration // 0 waits for ever
 	resume resume
 	queue  *blockQueue
+	parts  bool // blocks stay where they were received
 	log    *slog.Logger
 	count  fetchCounters
 	shown  *progress
@@ -90,7 +90,7 @@ func (f *fetcher) attempt(ctx context.Context) error {
 			break
 		}
 		watch.start()
-		var resp *storagepb.ReadRowsResponse
+		var resp *response
 		if resp, err = receive(); err == nil {
 			err = f.received(resp)
 		}
@@ -101,31 +101,41 @@ func (f *fetcher) attempt(ctx context.Context) error {
 	return err
 }
 
-func (f *fetcher) received(resp *storagepb.ReadRowsResponse) error {
-	data := resp.GetAvroRows().GetSerializedBinaryRows()
-	if a := resp.GetArrowRecordBatch(); a != nil {
-		data = a.GetSerializedRecordBatch()
-	}
-	data, err := expand(data, resp.GetUncompressedByteSize())
+func (f *fetcher) received(resp *response) error {
+	b, err := f.block(resp)
 	if err != nil {
 		return err
 	}
 	switch {
-	case resp.RowCount < 0:
-		return &row.Error{Kind: row.KindDecode, Offset: -1, Msg: fmt.Sprintf("a response of %d rows", resp.RowCount)}
-	case resp.RowCount == 0 && (len(data) == 0 || resp.GetArrowRecordBatch() != nil):
+	case b.rows < 0:
+		return &row.Error{Kind: row.KindDecode, Offset: -1, Msg: fmt.Sprintf("a response of %d rows", b.rows)}
+	case b.rows == 0 && (b.size == 0 || resp.arrow):
 		return nil // says something else than rows; a batch of Arrow takes bytes without any
 	}
-	f.count.rows.Add(resp.RowCount)
-	f.count.bytes.Add(int64(len(data)))
-	f.resume.got(resp.RowCount)
+	f.count.rows.Add(b.rows)
+	f.count.bytes.Add(int64(b.size))
+	f.resume.got(b.rows)
 	f.note(resp)
-	f.queue.put(block{data, resp.RowCount, resp.GetStats().GetProgress().GetAtResponseEnd()})
+	f.queue.put(b)
 	return nil
 }
 
+func (f *fetcher) block(resp *response) (block, error) {
+	b := block{rows: resp.RowCount, size: resp.rows.Len(), progress: resp.GetStats().GetProgress().GetAtResponseEnd()}
+	size := resp.GetUncompressedByteSize()
+	if f.parts && size <= 0 {
+		b.parts = resp.rows
+		return b, nil
+	}
+	var err error
+	if b.data, err = expand(whole(resp.rows), size); err == nil {
+		b.size = len(b.data)
+	}
+	return b, err
+}
+
 // note shows a response.
-func (f *fetcher) note(resp *storagepb.ReadRowsResponse) {
+func (f *fetcher) note(resp *response) {
 	throttled := int(resp.GetThrottleState().GetThrottlePercent())
 	if throttled > 0 {
 		f.count.throttled.Add(1)
@@ -167,5 +177,5 @@ func (w stallWatch) stop() {
 // openRows opens a ReadRows call, receiveRows reads from it. Cancelling the context that opened it closes it.
 type (
 	openRows    func(ctx context.Context, stream string, offset int64) (receiveRows, error)
-	receiveRows func() (*storagepb.ReadRowsResponse, error)
+	receiveRows func() (*response, error)
 )

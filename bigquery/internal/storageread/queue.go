@@ -3,12 +3,16 @@ package storageread
 import (
 	"context"
 	"sync"
+
+	"google.golang.org/grpc/mem"
 )
 
-// block is the rows of one response.
+// block is the rows of one response, in data or, where they stay as they were received, in parts.
 type block struct {
-	data []byte
-	rows int64
+	data  []byte
+	parts mem.BufferSlice
+	size  int // of either, in bytes
+	rows  int64
 	// progress is the share of the stream that ends with it, as the service tells.
 	progress float64
 }
@@ -58,7 +62,7 @@ func (q *blockQueue) room(ctx context.Context) error {
 func (q *blockQueue) put(b block) {
 	q.mu.Lock()
 	q.blocks = append(q.blocks, b)
-	q.bytes += len(b.data)
+	q.bytes += b.size
 	q.mu.Unlock()
 	signal(q.added)
 }
@@ -96,7 +100,7 @@ func (q *blockQueue) pop() (b block, end error, ok bool) {
 	b = q.blocks[0]
 	q.blocks[0] = block{}
 	q.blocks = q.blocks[1:]
-	q.bytes -= len(b.data)
+	q.bytes -= b.size
 	signal(q.taken)
 	return b, nil, true
 }

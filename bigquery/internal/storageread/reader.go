@@ -38,7 +38,10 @@ func (c *Config) NewReader(a Attempt) *Reader {
 }
 
 // Open makes s the open split and begins to fetch its blocks from s.Position on.
-func (r *Reader) Open(ctx context.Context, s stream.Split) error {
+func (r *Reader) Open(ctx context.Context, s stream.Split) error { return r.begin(ctx, s, false) }
+
+// begin opens a split, whose blocks stay as they were received if parts says so: Fetch cannot take them then.
+func (r *Reader) begin(ctx context.Context, s stream.Split, parts bool) error {
 	if r.open {
 		return errors.New("a split is open: read it to its end or close the reader")
 	}
@@ -62,7 +65,7 @@ func (r *Reader) Open(ctx context.Context, s stream.Split) error {
 	if r.cursor.delivered >= r.cursor.stop {
 		return nil
 	}
-	return r.startFetching(ctx, s.Position)
+	return r.startFetching(ctx, s.Position, parts)
 }
 
 var errFormat = errors.New("the split is of a session in another format than the reader's")
@@ -78,7 +81,7 @@ func (r *Reader) decoder(s Split) (*Decoder, error) {
 	return r.config.Decoder(s.Schema)
 }
 
-func (r *Reader) startFetching(ctx context.Context, position int64) error {
+func (r *Reader) startFetching(ctx context.Context, position int64, parts bool) error {
 	if r.client == nil {
 		// The connection outlives this call.
 		c, err := r.config.dialer()(context.WithoutCancel(ctx))
@@ -98,6 +101,7 @@ func (r *Reader) startFetching(ctx context.Context, position int64) error {
 		stall:  r.config.StallTimeout,
 		resume: resume{maxAttempts: r.config.RetryMaxAttempts, random: random, received: position},
 		queue:  newBlockQueue(r.config.FetchQueue * r.config.MaxBytesPerFetch),
+		parts:  parts,
 		log:    r.log,
 		count:  r.count,
 		shown:  r.config.Board.opened(r.split.Stream, position),
