@@ -137,7 +137,7 @@ var rules = []rule{
 
 	{room: "bigquery/export", why: "what is read to files, resumably; apart from the face, which links no Arrow",
 		ours:   []string{"bigquery", "bigquery/table", "bigquery/row", "bigquery/row/jsonrow", "internal/gcp"},
-		theirs: join(arrow, google, codecs), testOurs: []string{"localbq/...", "stream", "internal/avro/ocf"}, testTheirs: google},
+		theirs: join(arrow, google, codecs, []string{"golang.org/x/sys"}), testOurs: []string{"localbq/...", "stream", "internal/avro/ocf"}, testTheirs: google},
 	{room: "bigquery/parquetstaging", why: "apart, so that who stages no Parquet does not link its library", ours: []string{"bigquery", "bigquery/internal/staging/parquetfile"}},
 
 	{room: "files/parquetfile", why: "Parquet files, apart because of what it takes to read them", ours: []string{"files", "bigquery/row/arrowrow"},
