@@ -51,7 +51,7 @@ func (e *jsonEncoder) object(buf []byte, m *Message, data []byte) ([]byte, error
 		if buf[len(buf)-1] != '{' {
 			buf = append(buf, ',')
 		}
-		buf = append(appendQuoted(buf, []byte(c.Field.Name)), ':')
+		buf = append(row.AppendQuoted(buf, c.Field.Name), ':')
 		if c.repeated {
 			buf, err = e.list(buf, c, f, slot)
 		} else {
@@ -85,7 +85,7 @@ func (e *jsonEncoder) value(buf []byte, c *Column, v Value) ([]byte, error) {
 		if err := c.Content(v.Bytes); err != nil {
 			return buf, err
 		}
-		return appendQuoted(buf, v.Bytes), nil
+		return row.AppendQuoted(buf, v.Bytes), nil
 	}
 	start := len(buf)
 	buf, exact, err := c.appendLiteral(append(buf, '"'), v)
@@ -116,32 +116,4 @@ func (e *jsonEncoder) json(buf []byte, c *Column, text []byte) ([]byte, error) {
 		return buf, errJSONNull
 	}
 	return append(buf, e.text.Bytes()...), nil
-}
-
-const hexDigits = "0123456789abcdef"
-
-// appendQuoted appends UTF-8 as a JSON string.
-func appendQuoted(buf, text []byte) []byte {
-	buf = append(buf, '"')
-	start := 0
-	for i, b := range text {
-		if b >= 0x20 && b != '"' && b != '\\' {
-			continue
-		}
-		buf = append(buf, text[start:i]...)
-		start = i + 1
-		switch b {
-		case '"', '\\':
-			buf = append(buf, '\\', b)
-		case '\n':
-			buf = append(buf, '\\', 'n')
-		case '\r':
-			buf = append(buf, '\\', 'r')
-		case '\t':
-			buf = append(buf, '\\', 't')
-		default:
-			buf = append(buf, '\\', 'u', '0', '0', hexDigits[b>>4], hexDigits[b&15])
-		}
-	}
-	return append(append(buf, text[start:]...), '"')
 }

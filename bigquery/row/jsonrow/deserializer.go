@@ -55,7 +55,7 @@ func planWrite(fields []table.Field, keys *Keys) []writeColumn {
 		if keys != nil {
 			name = keys.Names[i]
 		}
-		columns[i] = writeColumn{key: string(append(appendQuoted(nil, name), ':')), field: f}
+		columns[i] = writeColumn{key: string(append(row.AppendQuoted(nil, name), ':')), field: f}
 		if members := row.Members(f); members != nil {
 			columns[i].members = planWrite(members, keys.of(i))
 		}

@@ -169,7 +169,7 @@ func pathStep(key string) string {
 	if key != "" && !strings.ContainsAny(key, ".[]\"\\\n\r\t ") {
 		return key
 	}
-	return string(appendQuoted(nil, key))
+	return string(row.AppendQuoted(nil, key))
 }
 
 func (inf *Inference) node(path string) *node {

@@ -9,6 +9,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/millrace-dev/millrace/bigquery/row"
 	"github.com/millrace-dev/millrace/bigquery/table"
 )
 
@@ -139,7 +140,7 @@ func alphanumeric(r rune) bool {
 // find the key.
 const keyPrefix = "JSON key "
 
-func describeKey(key string) string { return keyPrefix + string(appendQuoted(nil, key)) }
+func describeKey(key string) string { return keyPrefix + string(row.AppendQuoted(nil, key)) }
 
 // DescribedKeys finds the JSON keys of the columns of a table that was made from an inferred schema: where a column's name
 // is not its key, its description tells the key. It answers nil when all are the same.

@@ -407,7 +407,7 @@ func docGen(deep int) *rapid.Generator[string] {
 		keys := rapid.SliceOfNDistinct(keyGen(), 1, 4, rapid.ID[string]).Draw(t, "keys")
 		var members []string
 		for _, k := range keys {
-			members = append(members, string(appendQuoted(nil, k))+":"+jsonGen(deep-1).Draw(t, "value"))
+			members = append(members, string(row.AppendQuoted(nil, k))+":"+jsonGen(deep-1).Draw(t, "value"))
 		}
 		return "{" + strings.Join(members, ",") + "}"
 	})

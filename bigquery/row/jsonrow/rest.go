@@ -105,7 +105,7 @@ func (r *rest) add(pointer, value []byte, spaced bool) bool {
 		r.text = append(r.text, ',')
 	}
 	start := len(r.text)
-	r.text = appendQuoted(r.text, pointer)
+	r.text = row.AppendQuoted(r.text, pointer)
 	if !r.remember(span{start: start, end: len(r.text)}) {
 		return false
 	}

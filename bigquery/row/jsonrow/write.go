@@ -100,5 +100,5 @@ func appendText(buf, text []byte) ([]byte, error) {
 	if !utf8.Valid(text) {
 		return buf, decodeError("the text is not valid UTF-8")
 	}
-	return appendQuoted(buf, text), nil
+	return row.AppendQuoted(buf, text), nil
 }

@@ -95,7 +95,7 @@ func (s *scratch) printMember(buf []byte, e entry, deeper int) ([]byte, string) 
 	if !utf8.Valid(e.text) {
 		return buf, whyNoMessage
 	}
-	buf = append(appendQuoted(buf, e.text), ':')
+	buf = append(row.AppendQuoted(buf, e.text), ':')
 	base := s.push(entryPlan)
 	if err := s.scan(entryPlan, e.data, base); err != nil {
 		return buf, whyNoMessage
@@ -164,7 +164,7 @@ func (s *scratch) printValue(buf, data []byte, deeper int) ([]byte, string) {
 		if !utf8.Valid(v.data) {
 			return buf, whyNoMessage
 		}
-		return appendQuoted(buf, v.data), ""
+		return row.AppendQuoted(buf, v.data), ""
 	case opDouble:
 		return printNumber(buf, math.Float64frombits(v.num))
 	default:
@@ -186,35 +186,4 @@ func printNumber(buf []byte, f float64) ([]byte, string) {
 		buf = buf[:n-1]
 	}
 	return buf, ""
-}
-
-// appendQuoted appends a JSON string of text that is UTF-8.
-func appendQuoted(buf, text []byte) []byte {
-	buf = append(buf, '"')
-	done := 0
-	for i, c := range text {
-		if c >= ' ' && c != '"' && c != '\\' {
-			continue
-		}
-		buf = append(append(buf, text[done:i]...), '\\')
-		done = i + 1
-		switch c {
-		case '\b':
-			buf = append(buf, 'b')
-		case '\f':
-			buf = append(buf, 'f')
-		case '\n':
-			buf = append(buf, 'n')
-		case '\r':
-			buf = append(buf, 'r')
-		case '\t':
-			buf = append(buf, 't')
-		case '"', '\\':
-			buf = append(buf, c)
-		default:
-			const hex = "0123456789abcdef"
-			buf = append(buf, 'u', '0', '0', hex[c>>4], hex[c&15])
-		}
-	}
-	return append(append(buf, text[done:]...), '"')
 }
