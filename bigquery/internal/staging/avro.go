@@ -13,9 +13,10 @@ type AvroEncoder struct {
 // NewAvroEncoder makes an encoder for rows of a plan.
 func NewAvroEncoder(p *Plan) *AvroEncoder { return &AvroEncoder{plan: p} }
 
-// Append appends the datum of a row. With an error, a *row.Error that names the column, buf is what it was.
+// Append appends the datum of a row. With an error, a *row.Error that names the column, buf is what it was. Some bytes that buf has
+// room for may be written over behind the datum.
 func (a *AvroEncoder) Append(buf, data []byte) ([]byte, error) {
-	out, ok := a.straight(buf, a.plan.Root, data)
+	out, ok := a.plan.Root.straight(buf, data)
 	if ok {
 		return out, nil
 	}
@@ -75,6 +76,14 @@ func (a *AvroEncoder) list(buf []byte, c *Column, f Frame, slot Slot) (_ []byte,
 }
 
 func (a *AvroEncoder) value(buf []byte, c *Column, v Value) ([]byte, error) {
+	if c.Kind == Record {
+		return a.general(buf, c.Message, v.Bytes)
+	}
+	return c.appendAvro(buf, v)
+}
+
+// appendAvro writes a value that is no Record.
+func (c *Column) appendAvro(buf []byte, v Value) ([]byte, error) {
 	switch c.Kind {
 	case Bool, Int, Date, Time, DateTime, Timestamp:
 		n, err := c.Integer(v.Raw)
@@ -92,8 +101,6 @@ func (a *AvroEncoder) value(buf []byte, c *Column, v Value) ([]byte, error) {
 	case DateTimeText:
 		n, err := c.Literal(v.Bytes)
 		return appendLong(buf, n), err
-	case Record:
-		return a.general(buf, c.Message, v.Bytes)
 	}
 	// A decimal is at most 33 bytes, so its length takes one.
 	at := len(buf)

@@ -2,16 +2,20 @@ package staging
 
 import (
 	"encoding/binary"
-	"unicode/utf8"
+	"slices"
 
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
 // straight writes a message whose fields stand in the order of the columns, each once, in a single pass. It gives up on
 // everything else, errors included, which the general way then finds; ok says whether it did not.
-func (a *AvroEncoder) straight(buf []byte, m *Message, data []byte) (_ []byte, ok bool) {
-	next := 0
-	for at := 0; at < len(data); {
+func (m *Message) straight(buf, data []byte) (_ []byte, ok bool) {
+	at, next := 0, 0
+	for {
+		buf, at, next = m.plain(slices.Grow(buf, room), data, at, next)
+		if at >= len(data) {
+			break
+		}
 		i := next
 		if i < len(m.Columns) && uint64(data[at]) == m.Columns[i].tag {
 			at++
@@ -23,56 +27,15 @@ func (a *AvroEncoder) straight(buf []byte, m *Message, data []byte) (_ []byte, o
 				return buf, false
 			}
 		}
-		next = i + 1
-		c := &m.Columns[i]
-		switch {
-		case c.repeated:
-			buf, at, ok = a.straightList(buf, c, data, at)
-		case c.anyLength && at < len(data) && data[at] < 0x40 && int(data[at]) < len(data)-at:
-			// Short text: its length takes one byte in both forms.
-			end := at + 1 + int(data[at])
-			text := data[at+1 : end]
-			if !c.required {
-				buf = append(buf, 2)
-			}
-			buf = append(append(buf, data[at]<<1), text...)
-			at, ok = end, c.Kind == Bytes || valid(text)
-		default:
-			if !c.required {
-				buf = append(buf, 2)
-			}
-			buf, at, ok = a.straightValue(buf, c, data, at)
-		}
-		if !ok {
+		if buf, at, ok = m.Columns[i].straightField(buf, data, at); !ok {
 			return buf, false
 		}
+		next = i + 1
+	}
+	if at > len(data) { // the last value is cut
+		return buf, false
 	}
 	return appendAbsent(buf, m.Columns[next:])
-}
-
-// valid is utf8.Valid, faster where text is short and ASCII.
-func valid(b []byte) bool {
-	const high = 0x8080808080808080
-	n := len(b)
-	switch {
-	case n > 64:
-		return utf8.Valid(b)
-	case n >= 8:
-		bits := binary.LittleEndian.Uint64(b[n-8:])
-		for i := 0; i+8 < n; i += 8 {
-			bits |= binary.LittleEndian.Uint64(b[i:])
-		}
-		return bits&high == 0 || utf8.Valid(b)
-	case n >= 4:
-		bits := binary.LittleEndian.Uint32(b) | binary.LittleEndian.Uint32(b[n-4:])
-		return bits&(high>>32) == 0 || utf8.Valid(b)
-	}
-	for _, c := range b {
-		if c >= utf8.RuneSelf {
-			return utf8.Valid(b)
-		}
-	}
-	return true
 }
 
 // later finds the column of the tag at an index, which must be column next or one behind it, and where the tag ends; -1
@@ -99,107 +62,80 @@ func appendAbsent(buf []byte, columns []Column) (_ []byte, ok bool) {
 	return buf, true
 }
 
-// straightValue writes the value at an index, and says where the next field is.
-func (a *AvroEncoder) straightValue(buf []byte, c *Column, data []byte, at int) (_ []byte, next int, ok bool) {
+// straightField writes a column whose first value is at an index, and says where the field behind its last one is.
+func (c *Column) straightField(buf, data []byte, at int) (_ []byte, end int, ok bool) {
 	switch {
-	case c.Kind == Text || c.Kind >= Bytes:
-		start, end := extent(data, at)
-		if end < 0 {
-			return buf, at, false
-		}
-		buf, ok = a.straightContent(buf, c, data[start:end])
-		return buf, end, ok
-	case c.Kind == Float:
-		if len(data)-at < 8 {
-			return buf, at, false
-		}
-		return append(buf, data[at:at+8]...), at + 8, true
-	case at == len(data):
-		return buf, at, false
-	}
-	v, n := uint64(data[at]), 1
-	if v >= 0x80 {
-		if v, n = binary.Uvarint(data[at:]); n <= 0 {
-			return buf, at, false
-		}
-	}
-	if c.Kind == Int {
-		return appendLong(buf, int64(v)), at + n, true
-	}
-	i, err := c.Integer(v)
-	if c.Kind == Bool {
-		return append(buf, byte(i)), at + n, true
-	}
-	return appendLong(buf, i), at + n, err == nil
-}
-
-func (a *AvroEncoder) straightContent(buf []byte, c *Column, content []byte) (_ []byte, ok bool) {
-	if c.Kind == Text || c.Kind == Bytes {
-		if c.Kind == Text && !valid(content) || c.Field.MaxLength > 0 && c.Content(content) != nil {
-			return buf, false
-		}
-		return append(appendLong(buf, int64(len(content))), content...), true
-	}
-	var err error
-	if c.Kind == Record {
-		mark := len(buf)
-		if buf, ok = a.straight(buf, c.Message, content); ok {
-			return buf, true
-		}
-		// Only this message, and what lies in it, is written in the general way.
-		buf, err = a.general(buf[:mark], c.Message, content)
-		return buf, err == nil
-	}
-	buf, err = a.value(buf, c, Value{Bytes: content})
-	return buf, err == nil
-}
-
-// straightList writes a list whose fields stand behind one another, or that is packed in one piece.
-func (a *AvroEncoder) straightList(buf []byte, c *Column, data []byte, at int) (_ []byte, next int, ok bool) {
-	if c.wire != protowire.BytesType {
+	case c.repeated && c.wire == protowire.BytesType:
+		return c.straightList(buf, data, at)
+	case c.repeated:
 		start, end := extent(data, at)
 		if end < 0 {
 			return buf, at, false
 		}
 		buf, ok = c.appendPacked(buf, data[start:end])
 		return buf, end, ok
+	case c.required:
+		return c.straightValue(buf, data, at)
 	}
-	n, end := occurrences(data, at, c.tag)
-	if end < 0 {
-		return buf, at, false
-	}
-	size := protowire.SizeVarint(c.tag)
-	buf = appendLong(buf, int64(n))
-	for range n {
-		start, stop := extent(data, at)
-		if buf, ok = a.straightContent(buf, c, data[start:stop]); !ok {
-			return buf, at, false
-		}
-		at = stop + size
-	}
-	return append(buf, 0), end, true
+	return c.straightValue(append(buf, 2), data, at)
 }
 
-// occurrences counts fields of one tag that stand behind one another; the first one's value is at an index.
-func occurrences(data []byte, at int, tag uint64) (n, end int) {
-	for {
-		if _, at = extent(data, at); at < 0 {
-			return 0, -1
+// straightList writes a list whose fields stand behind one another.
+func (c *Column) straightList(buf, data []byte, at int) (_ []byte, end int, ok bool) {
+	start, count := len(buf), 0
+	for buf = append(buf, 0); at >= 0; at = c.again(data, end) {
+		if buf, end, ok = c.straightValue(buf, data, at); !ok {
+			return buf, at, false
 		}
-		n++
-		if at == len(data) {
-			return n, at
-		}
-		if tag < 0x80 && uint64(data[at]) == tag {
-			at++
-			continue
-		}
-		again, size := binary.Uvarint(data[at:])
-		if again != tag || size != protowire.SizeVarint(tag) {
-			return n, at
-		}
-		at += size
+		count++
 	}
+	return append(setCount(buf, start, count), 0), end, true
+}
+
+// again is where another value of the column is whose field is at an index; -1 is none.
+func (c *Column) again(data []byte, at int) int {
+	if tag, n := binary.Uvarint(data[at:]); n > 0 && tag == c.tag {
+		return at + n
+	}
+	return -1
+}
+
+// setCount puts the length of a list where a byte was left for it.
+func setCount(buf []byte, start, count int) []byte {
+	var space [binary.MaxVarintLen64]byte
+	long := appendLong(space[:0], int64(count))
+	buf[start] = long[0]
+	return slices.Insert(buf, start+1, long[1:]...)
+}
+
+// straightValue writes the value at an index, and says where it ends.
+func (c *Column) straightValue(buf, data []byte, at int) (_ []byte, end int, ok bool) {
+	var v Value
+	switch c.wire {
+	case protowire.VarintType:
+		n := 0
+		v.Raw, n = binary.Uvarint(data[at:])
+		if end = at + n; n <= 0 {
+			return buf, at, false
+		}
+	case protowire.Fixed64Type:
+		if end = at + 8; end > len(data) {
+			return buf, at, false
+		}
+		v.Raw = binary.LittleEndian.Uint64(data[at:])
+	default:
+		start := 0
+		if start, end = extent(data, at); end < 0 {
+			return buf, at, false
+		}
+		v.Bytes = data[start:end]
+	}
+	if c.Kind == Record {
+		buf, ok = c.Message.straight(buf, v.Bytes)
+		return buf, end, ok
+	}
+	buf, err := c.appendAvro(buf, v)
+	return buf, end, err == nil
 }
 
 func (c *Column) appendPacked(buf, list []byte) (_ []byte, ok bool) {
@@ -213,18 +149,13 @@ func (c *Column) appendPacked(buf, list []byte) (_ []byte, ok bool) {
 		return append(append(buf, list...), 0), len(list) == n*8
 	}
 	for len(list) > 0 {
-		v, size := binary.Uvarint(list)
+		v, size := number(list, c.wire)
 		if size <= 0 {
 			return buf, false
 		}
-		i, err := c.Integer(v)
-		if err != nil {
+		var err error
+		if buf, err = c.appendAvro(buf, v); err != nil {
 			return buf, false
-		}
-		if c.Kind == Bool {
-			buf = append(buf, byte(i))
-		} else {
-			buf = appendLong(buf, i)
 		}
 		list = list[size:]
 	}

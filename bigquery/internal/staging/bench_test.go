@@ -131,7 +131,7 @@ func benchAvro(b *testing.B, words int) {
 		report(b)
 	})
 	b.Run("compressor alone", func(b *testing.B) {
-		z, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedDefault), zstd.WithWindowSize(1<<20), zstd.WithLowerEncoderMem(true))
+		z, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedDefault), zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(1<<20), zstd.WithLowerEncoderMem(true))
 		if err != nil {
 			b.Fatal(err)
 		}

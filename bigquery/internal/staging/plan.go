@@ -57,7 +57,11 @@ type Column struct {
 	tag uint64 // of a value, or of a whole packed list
 
 	repeated, required bool
-	anyLength          bool // text or bytes without a maximum length
+
+	// What plain goes by.
+	form      form
+	preface   uint8  // bytes before the value, or the first of a list: the branch of a union, or the length of the list
+	unchecked uint64 // limit of a plainNumber
 }
 
 // Repeated and Required are the column's modes.
@@ -159,9 +163,11 @@ func (c *compiler) column(out *Column, f *table.Field, d *descriptorpb.FieldDesc
 	if repeated {
 		out.tag = protowire.EncodeTag(protowire.Number(d.GetNumber()), protowire.BytesType)
 	}
+	if !out.required {
+		out.preface = 1
+	}
+	out.form, out.unchecked = formOf(out)
 	switch kind {
-	case Text, Bytes:
-		out.anyLength = f.MaxLength == 0
 	case Decimal, DecimalText:
 		out.Decimal = row.DecimalOf(f)
 	case Record:
