@@ -34,6 +34,8 @@ var (
 	ErrRetryIDsExhausted = fileload.ErrRetryIDsExhausted
 	// ErrStagedFileGone: a file was deleted before it was loaded.
 	ErrStagedFileGone = fileload.ErrStagedFileGone
+	// ErrRowsDiffer: a load job has written more or fewer rows than its files were staged with.
+	ErrRowsDiffer = fileload.ErrRowsDiffer
 	// ErrJobVanished: a job that was there is not there any more.
 	ErrJobVanished = fileload.ErrJobVanished
 	// ErrLocations: datasets that jobs have to join are in different locations.

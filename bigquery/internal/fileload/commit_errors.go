@@ -21,6 +21,8 @@ var (
 	ErrJobVanished = errors.New("the job has disappeared")
 	// ErrStagedFileGone: a file that a checkpoint names is not there any more, and its rows are in no table.
 	ErrStagedFileGone = errors.New("a staged file is gone")
+	// ErrRowsDiffer: a load job has written more or fewer rows than were staged: somebody else has written to its files.
+	ErrRowsDiffer = errors.New("staged files were changed before they were loaded")
 	// ErrLocations: a destination and the dataset of its temporary tables are in different places.
 	ErrLocations = errors.New("the datasets are in different locations")
 )
@@ -55,7 +57,7 @@ func (e *LoadError) Unwrap() error { return e.err }
 // Permanent reports that another attempt would end the same, or use up an id of a job for nothing. Other failures may pass, with the
 // service's bad moment or with what causes them: a permission, a table or a dataset that is yet to come.
 func (e *LoadError) Permanent() bool {
-	for _, lasting := range []error{ErrRetryIDsExhausted, ErrStagedFileGone, ErrLocations, table.ErrUnion, tableadmin.ErrNotChangeable,
+	for _, lasting := range []error{ErrRetryIDsExhausted, ErrStagedFileGone, ErrRowsDiffer, ErrLocations, table.ErrUnion, tableadmin.ErrNotChangeable,
 		gcp.ErrCredentials, gcp.ErrNoCredentials, gcp.ErrEndpoint} {
 		if errors.Is(e.err, lasting) {
 			return true
@@ -130,6 +132,9 @@ func hint(err error) string {
 	case errors.Is(err, ErrStagedFileGone):
 		return "its rows cannot be loaded, and the others of this commit are not, so that none are missing without a word: restore it (a bucket with soft delete " +
 			"keeps what was deleted for seven days) and run the job again, or start the job from a checkpoint or a place in the input before these rows"
+	case errors.Is(err, ErrRowsDiffer):
+		return "nothing that is staged is deleted, and no later step of this commit runs: find out who writes to the staging path, compare the table with the " +
+			"input of these rows, and start the job from a checkpoint or a place in the input before them"
 	case errors.Is(err, ErrRetryIDsExhausted):
 		return "once the cause is mended, raise RetryIDLimit and run the job again: it goes on with the next id"
 	case errors.Is(err, tableadmin.ErrTableMissing):

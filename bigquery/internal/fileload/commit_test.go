@@ -74,17 +74,20 @@ func TestRefused(t *testing.T) {
 	otherProfile.Profile = "c06007e4"
 	pattern := one
 	pattern.URI = "gs://staged/s/*"
+	custom := one
+	custom.Format = loadplan.Custom
 	for name, c := range map[string]struct {
 		cs    []loadplan.Committable
 		limit func(*loadplan.Limits)
 		want  error
 	}{
-		"FL-43 FL-89 two checkpoints":  {cs: []loadplan.Committable{one, b.stage(dst("t"), "b", 2).WithCheckpoint(2)}, want: loadplan.ErrMixedCommit},
-		"FL-43 two runs":               {cs: []loadplan.Committable{one, otherRun}, want: loadplan.ErrMixedCommit},
-		"FL-87 one file in two ways":   {cs: []loadplan.Committable{one, otherRows}, want: loadplan.ErrDuplicateStagedFile},
-		"FL-88 another temp dataset":   {cs: []loadplan.Committable{otherProfile}, want: loadplan.ErrCommitProfileChanged},
-		"FL-54 more jobs than allowed": {cs: []loadplan.Committable{one, b.stage(dst("u"), "a", 1).WithCheckpoint(1)}, limit: func(l *loadplan.Limits) { l.Loads = 1 }, want: loadplan.ErrPlanTooLarge},
-		"FL-83 a pattern for a file":   {cs: []loadplan.Committable{pattern}, want: loadplan.ErrCommittable},
+		"FL-43 FL-89 two checkpoints":              {cs: []loadplan.Committable{one, b.stage(dst("t"), "b", 2).WithCheckpoint(2)}, want: loadplan.ErrMixedCommit},
+		"FL-43 two runs":                           {cs: []loadplan.Committable{one, otherRun}, want: loadplan.ErrMixedCommit},
+		"FL-87 one file in two ways":               {cs: []loadplan.Committable{one, otherRows}, want: loadplan.ErrDuplicateStagedFile},
+		"FL-88 another temp dataset":               {cs: []loadplan.Committable{otherProfile}, want: loadplan.ErrCommitProfileChanged},
+		"FL-54 more jobs than allowed":             {cs: []loadplan.Committable{one, b.stage(dst("u"), "a", 1).WithCheckpoint(1)}, limit: func(l *loadplan.Limits) { l.Loads = 1 }, want: loadplan.ErrPlanTooLarge},
+		"FL-83 a pattern for a file":               {cs: []loadplan.Committable{pattern}, want: loadplan.ErrCommittable},
+		"a format that only another program knows": {cs: []loadplan.Committable{custom}, want: loadplan.ErrCommittable},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := len(b.calls())

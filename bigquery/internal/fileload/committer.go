@@ -88,7 +88,26 @@ func (c *Committer) plan(cs []stream.Committable) (plan *loadplan.Plan, written 
 	}
 	files, empty = c.cfg.withoutRows(files)
 	plan, err = loadplan.Build(c.cfg.Options.Plan, c.cfg.Options.Limits, slices.Values(files))
+	if err == nil {
+		err = c.knowsFormats(plan)
+	}
 	return plan, written, empty, err
+}
+
+// knowsFormats refuses files in a format of somebody's own where nobody says what load jobs are told about it.
+func (c *Committer) knowsFormats(plan *loadplan.Plan) error {
+	if c.cfg.Options.Custom != nil {
+		return nil
+	}
+	for i := range plan.Parts {
+		for _, load := range plan.Parts[i].Loads {
+			if load.Format == loadplan.Custom {
+				return fmt.Errorf("%w: %s for %s is in a format of the program's own: set StagingFormat FormatCustom and Custom, as when it was staged, until such files are loaded",
+					loadplan.ErrCommittable, load.URIs[0], load.Target)
+			}
+		}
+	}
+	return nil
 }
 
 // watchCadence warns of a streaming sink whose commits follow one another too fast.

@@ -58,7 +58,7 @@ func (c *Config) load(job *loadplan.Job, columns *table.Schema, layout table.Cre
 
 // told is what a load job is told about files of a format. Only who writes files in a format of their own knows that of theirs.
 func (o *Options) told(f loadplan.Format, columns *table.Schema) staging.Load {
-	if f == loadplan.Custom && o.Custom != nil {
+	if f == loadplan.Custom {
 		return o.Custom.Load(columns)
 	}
 	return staging.LoadOf(f, columns)

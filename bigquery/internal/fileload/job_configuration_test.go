@@ -98,7 +98,7 @@ func TestStatus(t *testing.T) {
 				Errors: []JobFault{{Reason: "invalid", Message: "no"}, {Reason: "x", Location: "gs://b/o", Message: "more"}}}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := statusOf(ref, c.status)
+			got := statusOf(ref, &bqrest.Job{Status: c.status})
 			if diff := cmp.Diff(c.want, got, cmp.AllowUnexported(jobStatus{})); diff != "" {
 				t.Error(diff)
 			}

@@ -22,10 +22,13 @@ type jobStatus struct {
 	done   bool
 	state  string    // PENDING, RUNNING, DONE
 	failed *JobError // only of one that is done: an error before that is no verdict
+	// rows is what a load job that is done has written, where the answer says it.
+	rows    int64
+	counted bool
 }
 
 // jobFields are what an answer is to hold: a load job's configuration has the name of every file.
-const jobFields = "jobReference,status"
+const jobFields = "jobReference,status,statistics/load/outputRows"
 
 // jobCalls paces calls about jobs that fail in passing; how long to go on is CallTimeout.
 var jobCalls = retry.Schedule{Initial: 500 * time.Millisecond, Max: 30 * time.Second}
@@ -46,7 +49,7 @@ func (j *jobs) get(ctx context.Context, ref jobRef) (jobStatus, error) {
 	if err != nil {
 		return jobStatus{}, err
 	}
-	return statusOf(ref, job.Status), nil
+	return statusOf(ref, job), nil
 }
 
 // insert submits a job. met says that there is one of its id, which may be this one: an answer that was lost is not the end of a
@@ -65,14 +68,18 @@ func (j *jobs) insert(ctx context.Context, ref jobRef, c *bqrest.JobConfiguratio
 		answer, ok := errors.AsType[*googleapi.Error](err)
 		return jobStatus{}, ok && answer.Code == http.StatusConflict, err
 	}
-	return statusOf(ref, job.Status), false, nil
+	return statusOf(ref, job), false, nil
 }
 
-func statusOf(ref jobRef, s *bqrest.JobStatus) jobStatus {
+func statusOf(ref jobRef, job *bqrest.Job) jobStatus {
+	s := job.Status
 	if s == nil {
 		return jobStatus{}
 	}
 	out := jobStatus{done: s.State == "DONE", state: s.State}
+	if job.Statistics != nil && job.Statistics.Load != nil && out.done {
+		out.rows, out.counted = job.Statistics.Load.OutputRows, true
+	}
 	if e := s.ErrorResult; out.done && e != nil {
 		out.failed = &JobError{ID: ref.id, Project: ref.project, Location: ref.location, Reason: e.Reason, Message: e.Message}
 		for _, one := range s.Errors {

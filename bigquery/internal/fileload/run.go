@@ -327,7 +327,7 @@ func (r *run) await(ctx context.Context, p *partRun, j *jobRun) error {
 	}
 	failed := j.status.failed
 	if failed == nil {
-		return nil
+		return j.wroteAll()
 	}
 	if j.attached || !passingReasons[failed.Reason] || j.again == r.cfg.Options.InlineRetries {
 		return r.explain(ctx, j, failed)
@@ -340,4 +340,13 @@ func (r *run) await(ctx context.Context, p *partRun, j *jobRun) error {
 		return err
 	}
 	return r.await(ctx, p, j)
+}
+
+// wroteAll holds a load job that has succeeded to the rows that its files were staged with. The service reads whatever has a file's name
+// by then, and an object can be replaced, or cut to a part that is a file too.
+func (j *jobRun) wroteAll() error {
+	if j.Kind != loadplan.LoadJob || !j.status.counted || j.status.rows == j.Rows {
+		return nil
+	}
+	return fmt.Errorf("%w: job %s has written %d rows to %s, and its %d files were staged with %d", ErrRowsDiffer, j.id(), j.status.rows, j.Target, len(j.URIs), j.Rows)
 }
