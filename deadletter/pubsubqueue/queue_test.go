@@ -178,26 +178,30 @@ func TestAttributesFit(t *testing.T) {
 	})
 }
 
-// offered runs Handle and reports whether it has returned before the message it was held for was let go.
-func offered(t *testing.T, w *world, h stream.FailureHandler, f *stream.FailedRecord) (waits func() bool) {
+// returns runs Handle, which returns although the message is held.
+func returns(t *testing.T, w *world, h stream.FailureHandler, f *stream.FailedRecord) {
+	t.Helper()
+	if err := h.Handle(t.Context(), f); err != nil { // the test's deadline ends one that waits
+		t.Fatal(err)
+	}
+	<-w.arrived
+}
+
+// waits runs Handle and requires that it does not return before the messages that are held are let go.
+func waits(t *testing.T, w *world, h stream.FailureHandler, f *stream.FailedRecord) {
 	t.Helper()
 	done := make(chan error, 1)
-	go func() { done <- h.Handle(t.Context(), f) }() // joined by waits, or by the test's end
-	return func() bool {
-		<-w.arrived // it is on its way now, so that whoever does not wait has no reason to
-		select {
-		case err := <-done:
-			if err != nil {
-				t.Error(err)
-			}
-			return false
-		case <-time.After(100 * time.Millisecond):
-			close(w.held)
-			if err := <-done; err != nil {
-				t.Error(err)
-			}
-			return true
-		}
+	go func() { done <- h.Handle(t.Context(), f) }() // joined below
+	<-w.arrived                                      // it is on its way now, so that whoever does not wait has no reason to
+	select {
+	case <-done:
+		t.Error("the offer did not wait")
+		return
+	case <-time.After(100 * time.Millisecond):
+	}
+	close(w.held)
+	if err := <-done; err != nil {
+		t.Error(err)
 	}
 }
 
@@ -206,9 +210,7 @@ func TestBoundOfMessagesInFlight(t *testing.T) {
 	t.Run("SW-146 bound 0: each offer waits", func(t *testing.T) {
 		w := start(t)
 		w.hold = all
-		if h := w.handler(t, pubsubqueue.Options{MaxInFlightMessages: pubsubqueue.Synchronous}); !offered(t, w, h, alone("a"))() {
-			t.Error("the offer did not wait")
-		}
+		waits(t, w, w.handler(t, pubsubqueue.Options{MaxInFlightMessages: pubsubqueue.Synchronous}), alone("a"))
 		if n := len(w.Messages()); n != 1 || w.meter.value("published") != 1 {
 			t.Errorf("%d messages, %d published", n, w.meter.value("published"))
 		}
@@ -217,15 +219,11 @@ func TestBoundOfMessagesInFlight(t *testing.T) {
 		w := start(t)
 		w.hold = all
 		h := w.handler(t, pubsubqueue.Options{MaxInFlightMessages: 2})
-		if offered(t, w, h, alone("a"))() {
-			t.Error("the first offer waited")
-		}
+		returns(t, w, h, alone("a"))
 		if n := w.meter.value("in_flight"); n != 1 {
 			t.Errorf("%d in flight", n)
 		}
-		if !offered(t, w, h, alone("b"))() {
-			t.Error("the second offer did not wait")
-		}
+		waits(t, w, h, alone("b"))
 		if n := w.meter.value("in_flight"); n != 0 || w.meter.value("published") != 2 {
 			t.Errorf("%d in flight, %d published", n, w.meter.value("published"))
 		}

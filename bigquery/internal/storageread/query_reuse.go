@@ -117,8 +117,11 @@ func (r *queryRun) reuse(ctx context.Context, name string) (foundJob, error) {
 			return foundJob{}, err
 		}
 		verdict, why, err := r.judge(ctx, j, job)
-		if err != nil || verdict == adopt {
-			return r.adopted(ctx, j), err
+		switch {
+		case err != nil:
+			return foundJob{}, err
+		case verdict == adopt:
+			return r.adopted(ctx, j), nil
 		}
 		last = why
 	}
@@ -154,10 +157,10 @@ func (r *queryRun) unused(ctx context.Context, j *queryJob, n int, before string
 		return foundJob{}, nil, errors.Join(taken, err)
 	}
 	verdict, why, err := r.judge(ctx, j, job)
-	if err != nil || verdict == adopt {
-		return r.adopted(ctx, j), nil, err
+	if err != nil || verdict != adopt {
+		return foundJob{}, why, err
 	}
-	return foundJob{}, why, nil
+	return r.adopted(ctx, j), nil, nil
 }
 
 // judge says whether the result of a job can be read, now or when it has ended.
@@ -201,8 +204,11 @@ func (r *queryRun) lookBack(ctx context.Context, base string) (foundJob, error) 
 			return foundJob{}, nil
 		}
 		verdict, _, err := r.judge(ctx, j, job)
-		if err != nil || verdict == adopt {
-			return r.adopted(ctx, j), err
+		switch {
+		case err != nil:
+			return foundJob{}, err
+		case verdict == adopt:
+			return r.adopted(ctx, j), nil
 		}
 	}
 	return foundJob{}, nil

@@ -176,6 +176,9 @@ func TestQueryReuse(t *testing.T) {
 			if !strings.Contains(q.log.at(slog.LevelWarn), c.want.warned) {
 				t.Errorf("warned %q", q.log.at(slog.LevelWarn))
 			}
+			if told := strings.Contains(q.log.at(slog.LevelInfo), "using the query job of an earlier attempt"); told != (c.want.reattached > 0) {
+				t.Errorf("told of a job that is used: %v: %s", told, q.log.at(slog.LevelInfo))
+			}
 			if s, r := q.meter.values[QueryJobsSubmitted.Name], q.meter.values[QueryJobsReattached.Name]; s != c.want.submitted || r != c.want.reattached {
 				t.Errorf("submitted %d, reattached %d", s, r)
 			}
