@@ -238,15 +238,19 @@ func TestSourceReaderSchema(t *testing.T) {
 		}
 	})
 	t.Run("SRC-81 the rows carry it", func(t *testing.T) {
-		want := &table.Schema{Fields: []table.Field{{Name: "C", Type: table.Bytes}}}
+		want, rows := &table.Schema{Fields: []table.Field{{Name: "C", Type: table.Bytes}}}, 0
 		src := newSource(t, s, selectiveFunc{schema: want, f: func(r *row.Row, emit func(int) error) error {
-			if r.Schema != want {
-				return errors.New("another schema")
+			if r.Schema != want || len(r.Values) != 1 || string(r.Values[0].Bytes) != fmt.Sprint("s0r", rows) {
+				return fmt.Errorf("row %d is %v of another schema or with other values", rows, r.Values)
 			}
+			rows++
 			return nil
 		}}, SourceOptions{})
 		for _, err := range src.Rows(t.Context()) {
 			t.Fatal(err)
+		}
+		if rows != 5 {
+			t.Errorf("%d rows", rows)
 		}
 	})
 	t.Run("SRC-81 the plan fails", func(t *testing.T) {

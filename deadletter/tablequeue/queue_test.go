@@ -143,9 +143,36 @@ func TestMistakes(t *testing.T) {
 		t.Error("a blank key file was taken")
 	}
 	_, c := start(t)
+	pairs := 0
 	for _, err := range tablequeue.Letters(t.Context(), c, dst, 0) {
-		if err == nil || !strings.Contains(err.Error(), "dead letters of p.ops.dead") {
+		if pairs++; err == nil || !strings.Contains(err.Error(), "dead letters of p.ops.dead") {
 			t.Errorf("a table that is not there: %v", err)
 		}
+	}
+	if pairs != 1 {
+		t.Errorf("%d pairs, want the error alone", pairs)
+	}
+}
+
+// A letter that the service does not take fails the flush, and with it the checkpoint: its record is offered again.
+func TestLettersThatAreRefused(t *testing.T) {
+	bq, c := start(t)
+	h := handler(t, c, 0)
+	defer h.Close()
+	f := stream.FailedRecord{Connector: "c", Reason: "r", At: stream.Location{Row: 1}}
+	if err := errors.Join(h.Handle(t.Context(), &f), h.Flush(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	err := bq.Faults().Add(localbq.Fault{Match: localbq.FaultMatch{Service: "write", Method: "AppendRows"}, Count: localbq.FaultAlways,
+		Action: localbq.FaultAction{Status: &localbq.FaultStatus{Code: "INVALID_ARGUMENT"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.At.Row = 2
+	if err := errors.Join(h.Handle(t.Context(), &f), h.Flush(t.Context())); err == nil || !strings.Contains(err.Error(), "p.ops.dead") {
+		t.Errorf("got %v", err)
+	}
+	if got := letters(t, c); len(got) != 1 {
+		t.Errorf("%d letters, want the one that was taken", len(got))
 	}
 }

@@ -174,13 +174,18 @@ func TestSlices(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := arrowrow.NewSlices(func(arrow.RecordBatch, func(int) error) error { t.Error("a slice was handed on"); return nil }, arrowrow.SliceOptions{})
+		blocks := 0
 		for b, err := range session.Blocks(t.Context()) {
+			blocks++
 			if err == nil {
 				err = s.DeserializeBatch(session.Schema(), b.Data, b.Rows+1, 100, func(int64) {}, nil)
 			}
 			if e, ok := errors.AsType[*row.Error](err); !ok || e.Kind != row.KindDecode || !strings.Contains(err.Error(), "25 rows, where 26 are declared") {
 				t.Errorf("got %v", err)
 			}
+		}
+		if blocks != 1 {
+			t.Errorf("%d blocks", blocks)
 		}
 	})
 	t.Run("bytes that are no batch", func(t *testing.T) {
