@@ -9,7 +9,9 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -73,11 +75,20 @@ func wantBytes(t testing.TB, got, want []byte) {
 
 // content is n bytes no two stretches of which are equal.
 func content(n int) []byte {
-	var b bytes.Buffer
-	for i := 0; b.Len() < n; i++ {
-		fmt.Fprintf(&b, "%d,", i)
+	counted.Lock()
+	defer counted.Unlock()
+	for len(counted.text) < n {
+		counted.text = append(strconv.AppendInt(counted.text, counted.next, 10), ',')
+		counted.next++
 	}
-	return b.Bytes()[:n]
+	return bytes.Clone(counted.text[:n])
+}
+
+// counted is what content has come to so far.
+var counted struct {
+	sync.Mutex
+	text []byte
+	next int64
 }
 
 func httpCode(err error) int {

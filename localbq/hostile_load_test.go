@@ -55,7 +55,24 @@ func gzipped(t testing.TB, in io.Reader) []byte {
 
 // gzipBomb is text, and 320 MiB of zeros: a gzip file may have several members.
 func gzipBomb(t testing.TB, text string) []byte {
-	return append(gzipped(t, strings.NewReader(text)), bytes.Repeat(gzipped(t, zeros(32<<20)), 10)...)
+	return append(gzipped(t, strings.NewReader(text)), bytes.Repeat(gzipped(t, zeros(1<<20)), 320)...)
+}
+
+// deflateBomb is so many MiB of zeros: what a flush ends may be repeated.
+func deflateBomb(t testing.TB, mebibytes int) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	w, err := flate.NewWriter(&out, flate.BestSpeed)
+	if err == nil {
+		_, err = io.Copy(w, zeros(1<<20))
+	}
+	if err == nil {
+		err = w.Flush()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append(bytes.Repeat(out.Bytes(), mebibytes), 1, 0, 0, 0xff, 0xff) // a last block, of nothing
 }
 
 // loads is load jobs of files that come with the job, by the official client.
@@ -145,8 +162,7 @@ func TestHostileLoads(t *testing.T) {
 		})
 	})
 	t.Run("a zip bomb in an Avro block", func(t *testing.T) {
-		const size = 128 << 20
-		// 45,899,235 zeros. Streams may follow one another.
+		// 45,899,235 zeros. Streams and frames may follow one another.
 		bzip2, err := hex.DecodeString("425a68393141592653590e09e2df015f8e4000c0000008200030804d4642a025a90a80971772453850900e09e2df")
 		if err != nil {
 			t.Fatal(err)
@@ -155,13 +171,13 @@ func TestHostileLoads(t *testing.T) {
 		snappy = append(snappy, bytes.Repeat([]byte{0xfe, 1, 0}, (255<<20)/64)...) // copies of 64 bytes, from one byte before
 		snappy = binary.BigEndian.AppendUint32(snappy, crc32.ChecksumIEEE(nil))
 		for codec, block := range map[string][]byte{
-			"deflate": pack(t, zeros(size), func(w io.Writer) (*flate.Writer, error) { return flate.NewWriter(w, flate.BestSpeed) }),
-			"zstandard": pack(t, zeros(size), func(w io.Writer) (*zstd.Encoder, error) {
+			"deflate": deflateBomb(t, 128),
+			"zstandard": bytes.Repeat(pack(t, zeros(1<<20), func(w io.Writer) (*zstd.Encoder, error) {
 				return zstd.NewWriter(w, zstd.WithEncoderConcurrency(1))
-			}),
+			}), 128),
 			"snappy": snappy,
 			"bzip2":  bytes.Repeat(bzip2, 24),
-			"xz":     pack(t, zeros(size/2+1), xz.NewWriter),
+			"xz":     bytes.Repeat(pack(t, zeros(1<<20), xz.NewWriter), 128),
 		} {
 			t.Run(codec, func(t *testing.T) {
 				if len(block) > 13<<20 {
