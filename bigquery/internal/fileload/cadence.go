@@ -12,12 +12,13 @@ type cadence struct {
 // warnEvery is how often the log hears of it.
 const warnEvery = 10 * time.Minute
 
-// tooFast is told of a commit, and answers how long ago the one before was if the log is to hear of it.
+// tooFast is told of a commit, and answers how long ago the one before was if the log is to hear of it. A clock that has been set back
+// says nothing.
 func (c *cadence) tooFast(now time.Time) (since time.Duration, warn bool) {
 	last := c.last
 	c.last = now
 	since = now.Sub(last)
-	if last.IsZero() || since >= c.least || !c.warned.IsZero() && now.Sub(c.warned) < warnEvery {
+	if last.IsZero() || since < 0 || since >= c.least || !c.warned.IsZero() && now.Sub(c.warned) < warnEvery {
 		return since, false
 	}
 	c.warned = now

@@ -29,4 +29,16 @@ func TestCadence(t *testing.T) {
 			now = now.Add(time.Minute)
 		}
 	})
+	t.Run("a clock that is set back", func(t *testing.T) {
+		c, now := cadence{least: 2 * time.Minute}, time.Unix(10_000, 0)
+		for _, step := range []struct {
+			after time.Duration
+			warn  bool
+		}{{0, false}, {-time.Hour, false}, {time.Minute, true}, {-time.Hour, false}, {2 * time.Minute, false}} {
+			now = now.Add(step.after)
+			if since, warn := c.tooFast(now); warn != step.warn {
+				t.Errorf("%v later: warns %v of %v, want %v", step.after, warn, since, step.warn)
+			}
+		}
+	})
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	bqrest "google.golang.org/api/bigquery/v2"
+
 	"github.com/millrace-dev/millrace/bigquery/internal/fileload"
 	"github.com/millrace-dev/millrace/bigquery/internal/loadplan"
 	"github.com/millrace-dev/millrace/localbq"
@@ -100,4 +102,83 @@ func headOf(b *bench, data []byte) []byte {
 	marker := data[len(data)-16:]
 	at := bytes.Index(data, marker)
 	return data[:at+16]
+}
+
+// TestForeignJobs: a job of somebody else has the id. That it has succeeded says nothing of the rows.
+func TestForeignJobs(t *testing.T) {
+	t.Parallel()
+	id := func(t *testing.T) string {
+		b := newBench(t, localbq.Config{})
+		b.must(b.stage(dst("t"), "a", 1))
+		return b.jobIDs()[0]
+	}
+	query := func(to string) *bqrest.JobConfiguration {
+		return &bqrest.JobConfiguration{Copy: &bqrest.JobConfigurationTableCopy{SourceTable: reference("other"), DestinationTable: reference(to), WriteDisposition: "WRITE_TRUNCATE"}}
+	}
+	load := func(to string) *bqrest.JobConfiguration {
+		return &bqrest.JobConfiguration{Load: &bqrest.JobConfigurationLoad{SourceUris: []string{"gs://staged/s/" + runA + "/p.d.t/other.avro"}, SourceFormat: "AVRO", DestinationTable: reference(to)}}
+	}
+	for name, c := range map[string]struct {
+		config *bqrest.JobConfiguration
+		word   string
+		met    bool // the look before finds none
+	}{
+		"of another kind":                        {query("t"), "COPY", false},
+		"of another kind, met at its submission": {query("t"), "COPY", true},
+		"for another table":                      {load("other"), "p.d.other", false},
+		"for another table, met":                 {load("other"), "p.d.other", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			name := id(t)
+			b := newBench(t, localbq.Config{})
+			staged := b.stage(dst("t"), "a", 1)
+			b.createTable(dst("other"), columns())
+			b.createTable(dst("t"), columns())
+			b.stage(dst("t"), "other", 5)
+			if _, err := b.rest.Jobs.Insert("p", &bqrest.Job{JobReference: &bqrest.JobReference{ProjectId: "p", JobId: name, Location: "US"}, Configuration: c.config}).Do(); err != nil {
+				t.Fatal(err)
+			}
+			if c.met {
+				b.arm(answer("jobs.get", localbq.FaultMatch{}, 404, "notFound", 1))
+			}
+			err := b.commit(staged)
+			if err == nil || !permanent(err) || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), c.word) {
+				t.Errorf("got %v", err)
+			}
+			b.holds(dst("t"))
+			if len(b.objects()) != 2 {
+				t.Errorf("left are %v", b.objects())
+			}
+		})
+	}
+	t.Run("with other files of as many rows it is not told apart, with others it is", func(t *testing.T) {
+		name := id(t)
+		b := newBench(t, localbq.Config{})
+		staged := b.stage(dst("t"), "a", 1)
+		b.stage(dst("t"), "other", 5, 6)
+		b.createTable(dst("t"), columns())
+		if _, err := b.rest.Jobs.Insert("p", &bqrest.Job{JobReference: &bqrest.JobReference{ProjectId: "p", JobId: name, Location: "US"}, Configuration: load("t")}).Do(); err != nil {
+			t.Fatal(err)
+		}
+		refuses(t, b.commit(staged), fileload.ErrRowsDiffer)
+	})
+}
+
+func reference(name string) *bqrest.TableReference {
+	return &bqrest.TableReference{ProjectId: "p", DatasetId: "d", TableId: name}
+}
+
+// TestOneStagingPath: what others stage in the same folder is neither loaded nor deleted.
+func TestOneStagingPath(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, localbq.Config{})
+	ours, theirs := b.stage(dst("t"), "0-1-aaaaaaaa-0", 1), b.stage(dst("t"), "0-1-bbbbbbbb-0", 2)
+	b.must(ours)
+	b.holds(dst("t"), 1)
+	if left := b.objects(); len(left) != 1 || "gs://staged/"+left[0] != theirs.URI {
+		t.Errorf("left are %v", left)
+	}
+	theirs.Checkpoint = loadplan.Checkpoint{ID: 1, Set: true}
+	b.must(theirs)
+	b.holds(dst("t"), 1, 2)
 }

@@ -3,12 +3,14 @@ package fileload
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"time"
 
 	bqrest "google.golang.org/api/bigquery/v2"
 	"google.golang.org/api/googleapi"
 
+	"github.com/millrace-dev/millrace/bigquery/internal/loadplan"
 	"github.com/millrace-dev/millrace/bigquery/internal/restcall"
 	"github.com/millrace-dev/millrace/internal/gcp"
 	"github.com/millrace-dev/millrace/internal/retry"
@@ -25,10 +27,13 @@ type jobStatus struct {
 	// rows is what a load job that is done has written, where the answer says it.
 	rows    int64
 	counted bool
+	// kind and target are what the job is, where the answer says it.
+	kind   string
+	target *bqrest.TableReference
 }
 
 // jobFields are what an answer is to hold: a load job's configuration has the name of every file.
-const jobFields = "jobReference,status,statistics/load/outputRows"
+const jobFields = "jobReference,status,statistics/load/outputRows,configuration(jobType,load/destinationTable,copy/destinationTable,query/destinationTable)"
 
 // jobCalls paces calls about jobs that fail in passing; how long to go on is CallTimeout.
 var jobCalls = retry.Schedule{Initial: 500 * time.Millisecond, Max: 30 * time.Second}
@@ -77,6 +82,7 @@ func statusOf(ref jobRef, job *bqrest.Job) jobStatus {
 		return jobStatus{}
 	}
 	out := jobStatus{done: s.State == "DONE", state: s.State}
+	out.describe(job.Configuration)
 	if job.Statistics != nil && job.Statistics.Load != nil && out.done {
 		out.rows, out.counted = job.Statistics.Load.OutputRows, true
 	}
@@ -87,4 +93,35 @@ func statusOf(ref jobRef, job *bqrest.Job) jobStatus {
 		}
 	}
 	return out
+}
+
+func (s *jobStatus) describe(c *bqrest.JobConfiguration) {
+	if c == nil {
+		return
+	}
+	s.kind = c.JobType
+	switch {
+	case c.Load != nil:
+		s.target = c.Load.DestinationTable
+	case c.Copy != nil:
+		s.target = c.Copy.DestinationTable
+	case c.Query != nil:
+		s.target = c.Query.DestinationTable
+	}
+}
+
+// jobTypes are what the service calls the kinds of jobs (BigQuery REST reference, JobConfiguration.jobType).
+var jobTypes = [...]string{loadplan.LoadJob: "LOAD", loadplan.CopyJob: "COPY", loadplan.QueryJob: "QUERY"}
+
+// isOf says what a job that was found under the id of a planned one is instead. Ids have the run and a hash of the files in them, so
+// somebody must have made it so; its success says nothing of the rows.
+func (s *jobStatus) isOf(j *jobRun) error {
+	is := s.target
+	switch want := reference(j.Target); {
+	case s.kind != "" && s.kind != jobTypes[j.Kind]:
+		return misconfiguration{fmt.Errorf("job %s is a job of type %s, expected one of type %s: who else submits jobs under such ids?", j.id(), s.kind, jobTypes[j.Kind])}
+	case is != nil && (is.ProjectId != want.ProjectId || is.DatasetId != want.DatasetId || is.TableId != want.TableId):
+		return misconfiguration{fmt.Errorf("job %s writes to %s.%s.%s, expected %s: who else submits jobs under such ids?", j.id(), is.ProjectId, is.DatasetId, is.TableId, j.Target)}
+	}
+	return nil
 }

@@ -210,6 +210,8 @@ func (r *run) look(ctx context.Context, p *partRun, j *jobRun) {
 	case status.failed != nil:
 		p.log.WarnContext(ctx, "a job of an earlier try has failed", "job_id", j.id(), "state", status.state, "cause", status.failed)
 		j.found(status.failed)
+	case status.isOf(j) != nil:
+		j.unanswered(status.isOf(j))
 	default:
 		p.log.InfoContext(ctx, "a job of an earlier try is there", "job_id", j.id(), "state", status.state)
 		j.status = status

@@ -1,23 +1,50 @@
 package loadplan_test
 
 import (
+	"crypto/sha256"
 	"fmt"
+	"io"
 	"iter"
 	"runtime"
+	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/millrace-dev/millrace/bigquery/internal/loadplan"
 )
 
-// BenchmarkBuild plans a million files of one table, in no order: 256 writers' in turn, as a committer gets them.
+// BenchmarkBuild plans files of one table, in no order: 256 writers' in turn, as a committer gets them. What anybody would have to do who
+// gives jobs ids by their files is beside it: sort the names, and hash them.
 func BenchmarkBuild(b *testing.B) {
-	const writers, each = 256, 4000
-	uris := make([]string, 0, writers*each)
-	for seq := range each {
-		for w := range writers {
-			uris = append(uris, fmt.Sprintf("gs://bucket/staging/%s/p.d.t/%d-0-%08x-%d.avro", runA, w*7919%writers, w, seq))
+	for _, files := range []int{1_000, 1_000_000, 10_000_000} {
+		if files > 1_000_000 && testing.Short() {
+			continue
 		}
+		b.Run(strconv.Itoa(files), func(b *testing.B) {
+			const writers = 256
+			uris := make([]string, files)
+			for i := range uris {
+				w := i % writers
+				uris[i] = fmt.Sprintf("gs://bucket/staging/%s/p.d.t/%d-0-%08x-%d.avro", runA, w*7919%writers, w, i/writers)
+			}
+			b.Run("plan", func(b *testing.B) { benchBuild(b, uris) })
+			b.Run("sort and hash", func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					sorted := slices.Sorted(slices.Values(uris))
+					h := sha256.New()
+					for _, uri := range sorted {
+						_, _ = io.WriteString(h, uri)
+					}
+					h.Sum(nil)
+				}
+				perFile(b, files)
+			})
+		})
 	}
+}
+
+func benchBuild(b *testing.B, uris []string) {
 	var cs iter.Seq[loadplan.Committable] = func(yield func(loadplan.Committable) bool) {
 		c := staged("").WithCheckpoint(7)
 		for _, uri := range uris {
@@ -40,10 +67,15 @@ func BenchmarkBuild(b *testing.B) {
 	}
 	runtime.GC()
 	runtime.ReadMemStats(&after)
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(uris)), "ns/file")
+	perFile(b, len(uris))
 	b.ReportMetric(float64(int64(after.HeapAlloc)-int64(before.HeapAlloc))/float64(len(uris)), "kept-B/file")
 	runtime.KeepAlive(plan)
 	runtime.KeepAlive(uris)
+}
+
+func perFile(b *testing.B, files int) {
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(files), "ns/file")
+	b.ReportMetric(float64(b.N)*float64(files)/b.Elapsed().Seconds(), "files/s")
 }
 
 // BenchmarkUnmarshal reads a committable.
