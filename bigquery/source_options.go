@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -217,6 +218,13 @@ func (f *sourceFaults) count(name string, v, standard int) int {
 	return cmp.Or(v, standard)
 }
 
+// text refuses what would arrive as another text.
+func (f *sourceFaults) text(name, s string) {
+	if !utf8.ValidString(s) {
+		f.add("%s must be UTF-8: %q", name, s)
+	}
+}
+
 func (f *sourceFaults) streams(name string, v int) int {
 	if v < 0 || v > math.MaxInt32 {
 		f.add("%s must be 0, to let BigQuery decide, or a number of streams: %d", name, v)
@@ -294,6 +302,7 @@ func (f *sourceFaults) queryInput(q storageread.Query, o *SourceOptions, out *st
 	if strings.TrimSpace(q.SQL) == "" {
 		f.add("FromQuery needs a query: it is blank")
 	}
+	f.text("the query", q.SQL)
 	if o.ParentProject != "" && o.ParentProject != q.Project {
 		f.add("ParentProject is %q and FromQuery bills %q: leave ParentProject out", o.ParentProject, q.Project)
 	}
@@ -399,11 +408,15 @@ func (f *sourceFaults) selection(o *SourceOptions) {
 		key := strings.ToLower(name)
 		if strings.TrimSpace(name) == "" {
 			f.add("SelectedFields[%d] must not be blank", i)
+		} else if slices.Contains(strings.Split(name, "."), "") {
+			f.add("SelectedFields[%d] has a dot without a name on both sides: %q", i, name)
 		} else if seen[key] {
 			f.add("SelectedFields[%d] names %q again", i, name)
 		}
 		seen[key] = true
+		f.text(fmt.Sprintf("SelectedFields[%d]", i), name)
 	}
+	f.text("RowRestriction", o.RowRestriction)
 	switch {
 	case o.Partitions != nil && len(o.Partitions) == 0:
 		f.add("Partitions is empty, which reads nothing: name some, or leave it out")

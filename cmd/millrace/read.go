@@ -90,6 +90,7 @@ Rows come in the order of the storage, which means nothing. To see an ORDER BY, 
   millrace read my-project.github.issues --fields event,received_at --where 'action = "opened"' -o opened.ndjson
   millrace read my-project.github.issues -o 'issues/part-*.parquet' --file-size 1GB --resume
   millrace read my-project.github.issues -o gs://my-bucket/issues/ --format parquet
+  millrace read my-project.github.open_issues --views -o open.csv
   millrace read --query 'SELECT * FROM github.issues' --project my-project -o issues.avro`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if (len(args) == 1) == (r.query != "") || len(args) > 1 {
@@ -111,7 +112,7 @@ type readFlags struct {
 	query, out, format, fields, where, asOf, fileSize string
 	streams                                           int
 	limit                                             int64
-	originalKeys, resume                              bool
+	originalKeys, resume, views                       bool
 	safeEvery                                         time.Duration
 }
 
@@ -124,6 +125,7 @@ func (r *readFlags) add(cmd *cobra.Command) {
 	fs.StringVar(&r.format, "format", "", strings.Join(readFormats, ", ")+" (default: as the name of the output tells, else ndjson, on a terminal table)")
 	fs.StringVar(&r.fields, "fields", "", "columns to read, with commas between; dots select members of a STRUCT (default: all)")
 	fs.StringVar(&r.where, "where", "", "`condition` on rows, the body of a WHERE clause")
+	fs.BoolVar(&r.views, "views", false, "read views too: BigQuery runs a query that selects --fields of one, which costs")
 	fs.StringVar(&r.asOf, "as-of", "", "read the table as it was then: `time` such as 2026-08-01T09:00:00Z, or how long ago such as 2h")
 	fs.IntVar(&r.streams, "streams", 0, "streams to read at once at most (default: as BigQuery decides, as many at once as there are processors)")
 	fs.Int64Var(&r.limit, "limit", 0, "rows to read at most (default: all)")
@@ -157,6 +159,9 @@ func (r *readFlags) input(f *connectionFlags, o *bigquery.SourceOptions, args []
 		return bigquery.Input{}, err
 	}
 	o.ParentProject = f.project
+	if r.views {
+		o.MaterializeViews, o.QueryLocation = true, f.location
+	}
 	return bigquery.FromTable(dst), nil
 }
 

@@ -48,7 +48,7 @@ func (a *app) readTable(ctx context.Context, f *connectionFlags, r *readFlags, a
 	if r.format == "table" || r.format == "" && r.out == "-" && a.terminal() {
 		return a.readToScreen(ctx, r, from, o.Source)
 	}
-	o.Facts = r.facts(from, &o)
+	o.Facts = append(r.facts(from, &o), f.facts()...)
 	return a.readToFiles(ctx, r, from, o)
 }
 
@@ -68,6 +68,12 @@ func (r *readFlags) options(now time.Time) (o export.Options, err error) {
 	if told, _ := export.FormatOf(r.out); r.originalKeys && (cmp.Or(o.Format, told, export.NDJSON) != export.NDJSON || r.query != "" || r.format == "table") {
 		faults = append(faults, errors.New("--original-keys goes with a table and --format ndjson"))
 	}
+	if r.views && r.query != "" {
+		faults = append(faults, errors.New("--views goes with a table: a query may name views as it is"))
+	}
+	if r.views && r.asOf != "" {
+		faults = append(faults, errors.New("--views runs a query, whose result has no earlier version: leave --as-of out, and use --query with FOR SYSTEM_TIME AS OF"))
+	}
 	if r.resume && r.out == "-" {
 		faults = append(faults, errors.New("--resume goes with -o: what goes to standard output is gone"))
 	}
@@ -75,7 +81,9 @@ func (r *readFlags) options(now time.Time) (o export.Options, err error) {
 		faults = append(faults, errors.New("--format table is for standard output: leave -o out, or name another format"))
 	}
 	if r.fields != "" {
-		o.Source.SelectedFields = strings.Split(r.fields, ",")
+		for name := range strings.SplitSeq(r.fields, ",") {
+			o.Source.SelectedFields = append(o.Source.SelectedFields, strings.TrimSpace(name))
+		}
 	}
 	o.Source.RowRestriction, o.Source.MaxStreamCount, o.Source.Limit = r.where, r.streams, r.limit
 	o.Resume, o.SafeEvery = r.resume, r.safeEvery
@@ -121,8 +129,23 @@ func (r *readFlags) facts(from bigquery.Input, o *export.Options) []export.Fact 
 	}
 	number("--limit", r.limit)
 	number("--streams", int64(r.streams))
-	if r.originalKeys {
-		all = append(all, export.Fact{Name: "--original-keys", Value: "true"})
+	given := func(name string, on bool) {
+		if on {
+			all = append(all, export.Fact{Name: name, Value: "true"})
+		}
+	}
+	given("--original-keys", r.originalKeys)
+	given("--views", r.views)
+	return all
+}
+
+// facts are those of the service that is read from, and of who pays. Credentials may be others: what they may read is the same.
+func (f *connectionFlags) facts() []export.Fact {
+	c := f.connection
+	all := []export.Fact{{Name: "--project", Value: f.project}, {Name: "--location", Value: f.location},
+		{Name: "--rest-endpoint", Value: c.RESTEndpoint}, {Name: "--grpc-endpoint", Value: c.GRPCEndpoint}}
+	if f.local.on() {
+		all = append(all, export.Fact{Name: "--local", Value: f.local.dir})
 	}
 	return all
 }
@@ -193,7 +216,10 @@ func (a *app) openExport(ctx context.Context, r *readFlags, from bigquery.Input,
 func readFault(r *readFlags, err error) error {
 	var unfinished *export.UnfinishedError
 	var bad *export.InvalidError
+	var plan *bigquery.PlanError
 	switch {
+	case errors.As(err, &plan) && strings.Contains(plan.Hint, "MaterializeViews"):
+		plan.Hint = "a view has nothing stored to read: --views has BigQuery run it as a query, which costs, and reads the result"
 	case errors.As(err, &unfinished):
 		return usagef("-o %s: a read with %s rows so far did not finish: go on with --resume, or remove %s to begin again", r.out, count(unfinished.Rows), unfinished.Notes)
 	case errors.Is(err, export.ErrPlace), errors.Is(err, export.ErrBusy), errors.Is(err, export.ErrOccupied):

@@ -30,6 +30,8 @@ func (c *Config) hint(err error) string {
 	case s.Code() == codes.PermissionDenied:
 		return "this needs the permission bigquery.readsessions.create in the project " + c.Parent +
 			" and bigquery.tables.getData on the table"
+	case s.Code() == codes.InvalidArgument && strings.Contains(message, "non-table entities") && c.Query != nil:
+		return "the statement has been run, and what it made is no table with rows to read, but a view, say, that queries can name"
 	case s.Code() == codes.InvalidArgument && strings.Contains(message, "non-table entities"):
 		// The words for logical and materialized views alike (measured 2026-08).
 		return "the Storage Read API reads what is stored, and a view has nothing stored: read the result of a query" +
