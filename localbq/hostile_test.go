@@ -12,7 +12,9 @@ import (
 
 	"cloud.google.com/go/bigquery/storage/apiv1/storagepb"
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
+	"github.com/apache/arrow-go/v18/arrow/memory"
 	bqapi "google.golang.org/api/bigquery/v2"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -119,10 +121,14 @@ func TestHostileRows(t *testing.T) {
 	})
 	t.Run("Arrow rows that unpack to 1 GiB", func(t *testing.T) {
 		s := table(t, "d.bomb")
+		text := strings.Repeat("x", 251<<20)
 		for name, option := range map[string]ipc.Option{"lz4": ipc.WithLZ4(), "zstd": ipc.WithZstd()} {
 			people := arrowOf(optional("id", arrow.PrimitiveTypes.Int64), optional("s", arrow.BinaryTypes.String))
 			people.options = []ipc.Option{option}
-			q := people.first(t, s, `{"id": 1, "s": "`+strings.Repeat("x", 251<<20)+`"}`)
+			b := array.NewRecordBuilder(memory.DefaultAllocator, people.schema)
+			b.Field(0).(*array.Int64Builder).Append(1)
+			b.Field(1).(*array.StringBuilder).Append(text)
+			q := people.toStream(t, s, people.request(t, b.NewRecordBatch()))
 			hostile.Allocates(t, 4*modest, func() {
 				connect(t, c).refused(q, codes.InvalidArgument, "the buffers take more than 251658240 bytes uncompressed")
 			})

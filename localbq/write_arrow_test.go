@@ -45,7 +45,12 @@ func bare(t testing.TB, p ipc.Payload, err error) []byte {
 
 func (a *arrowType) first(t testing.TB, stream, rows string) *storagepb.AppendRowsRequest {
 	t.Helper()
-	q := a.next(t, rows)
+	return a.toStream(t, stream, a.next(t, rows))
+}
+
+// toStream is the first request of a connection.
+func (a *arrowType) toStream(t testing.TB, stream string, q *storagepb.AppendRowsRequest) *storagepb.AppendRowsRequest {
+	t.Helper()
 	q.WriteStream = stream
 	q.GetArrowRows().WriterSchema = &storagepb.ArrowSchema{
 		SerializedSchema: bare(t, ipc.GetSchemaPayload(a.schema, memory.DefaultAllocator), nil),
@@ -59,6 +64,11 @@ func (a *arrowType) next(t testing.TB, rows string) *storagepb.AppendRowsRequest
 	if err != nil {
 		t.Fatal(err)
 	}
+	return a.request(t, b)
+}
+
+func (a *arrowType) request(t testing.TB, b arrow.RecordBatch) *storagepb.AppendRowsRequest {
+	t.Helper()
 	p, err := ipc.GetRecordBatchPayload(b, a.options...)
 	return &storagepb.AppendRowsRequest{Rows: &storagepb.AppendRowsRequest_ArrowRows{ArrowRows: &storagepb.AppendRowsRequest_ArrowData{
 		Rows: &storagepb.ArrowRecordBatch{SerializedRecordBatch: bare(t, p, err)},
