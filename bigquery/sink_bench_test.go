@@ -150,8 +150,7 @@ func BenchmarkDefaultStream(b *testing.B) {
 
 // benchWay runs one way and returns its rows per second.
 func benchWay(b *testing.B, l *load, run func(*testing.B, *localbq.Instance, *load)) float64 {
-	bq, err := localbq.Start(b.Context(), localbq.Config{Project: "p", AutoCreateDataset: true,
-		Modes: map[string]localbq.Mode{"*": localbq.ModeNull}, Audit: localbq.AuditOptions{CountsOnly: true}})
+	bq, err := startBenchInstance(b.Context())
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -57,8 +57,7 @@ func startBenchService(b *testing.B, s *table.Schema, tables int, apart bool) *b
 }
 
 func newBenchInstance(s *table.Schema, tables int) (*localbq.Instance, error) {
-	bq, err := localbq.Start(context.Background(), localbq.Config{Project: "p", Modes: map[string]localbq.Mode{"*": localbq.ModeNull},
-		Audit: localbq.AuditOptions{CountsOnly: true}})
+	bq, err := startBenchInstance(context.Background())
 	if err != nil {
 		return nil, err
 	}
@@ -69,6 +68,12 @@ func newBenchInstance(s *table.Schema, tables int) (*localbq.Instance, error) {
 		}
 	}
 	return bq, err
+}
+
+// startBenchInstance starts a service that counts rows and keeps none.
+func startBenchInstance(ctx context.Context) (*localbq.Instance, error) {
+	return localbq.Start(ctx, localbq.Config{Project: "p", AutoCreateDataset: true, Modes: map[string]localbq.Mode{"*": localbq.ModeNull},
+		Audit: localbq.AuditOptions{CountsOnly: true}})
 }
 
 func benchRows(bq *localbq.Instance, tables int) (all int64, err error) {
