@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -74,6 +75,9 @@ func (r *readFlags) options(now time.Time) (o export.Options, err error) {
 	if r.views && r.asOf != "" {
 		faults = append(faults, errors.New("--views runs a query, whose result has no earlier version: leave --as-of out, and use --query with FOR SYSTEM_TIME AS OF"))
 	}
+	if ending := r.strangeEnding(); ending != "" {
+		faults = append(faults, fmt.Errorf("-o %s: %s tells no format: end with .ndjson, .csv, .avro, .arrow or .parquet, or say --format", r.out, ending))
+	}
 	if r.resume && r.out == "-" {
 		faults = append(faults, errors.New("--resume goes with -o: what goes to standard output is gone"))
 	}
@@ -98,6 +102,18 @@ func (r *readFlags) options(now time.Time) (o export.Options, err error) {
 		}
 	}
 	return o, usage(errors.Join(faults...))
+}
+
+// strangeEnding is what the name of a file ends with where nobody says which format that means.
+func (r *readFlags) strangeEnding() string {
+	ending := filepath.Ext(r.out)
+	if _, told := export.FormatOf(r.out); told || r.format != "" || strings.Trim(ending, ".") == "" || strings.Contains(ending, "*") {
+		return ""
+	}
+	if info, err := os.Stat(r.out); err == nil && !info.Mode().IsRegular() {
+		return "" // a folder, a pipe, a device
+	}
+	return ending
 }
 
 // parseSize reads a number of bytes with or without a unit.
