@@ -118,7 +118,7 @@ func TestLocations(t *testing.T) {
 func TestSubmitOrAttach(t *testing.T) {
 	t.Parallel()
 	load := localbq.FaultMatch{JobType: "load"}
-	t.Run("FL-67 a job that runs is awaited", func(t *testing.T) {
+	t.Run("FL-67 FL-78 a job that runs is awaited, and outlives a commit that is cancelled", func(t *testing.T) {
 		b := newBench(t, localbq.Config{})
 		staged := b.stage(dst("t"), "a", 1)
 		held := b.hold(localbq.FaultMatch{Method: "job.running"})
@@ -126,9 +126,12 @@ func TestSubmitOrAttach(t *testing.T) {
 		first := make(chan error, 1)
 		go func() { first <- b.commitWith(ctx, b.committer(), staged) }()
 		job := held()
-		cancel() // FL-78
+		cancel()
 		if err := <-first; !errors.Is(err, context.Canceled) {
 			t.Errorf("the first commit: %v", err)
+		}
+		if len(b.objects()) != 1 {
+			t.Error("a commit that was cancelled has cleared away")
 		}
 		second := make(chan error, 1)
 		go func() { second <- b.commit(staged) }()

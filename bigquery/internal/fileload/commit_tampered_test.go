@@ -182,3 +182,28 @@ func TestOneStagingPath(t *testing.T) {
 	b.must(theirs)
 	b.holds(dst("t"), 1, 2)
 }
+
+// TestForgottenJobs: the service remembers jobs for about six months. Whoever commits again after that loads nothing twice, and hears of
+// it.
+func TestForgottenJobs(t *testing.T) {
+	t.Parallel()
+	for name, leaves := range map[string]bool{"direct": false, "with temporary tables": true} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, localbq.Config{})
+			if leaves {
+				b.leaves()
+			}
+			cs := []loadplan.Committable{b.stage(dst("t"), "a", 1), b.stage(dst("t"), "b", 2)}
+			b.must(cs...)
+			for _, id := range b.jobIDs() {
+				if err := b.rest.Jobs.Delete("p", id).Location("US").Do(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := b.commit(cs...); err == nil || !strings.Contains(err.Error(), "p.d.t") {
+				t.Errorf("got %v", err)
+			}
+			b.holds(dst("t"), 1, 2)
+		})
+	}
+}

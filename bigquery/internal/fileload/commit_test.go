@@ -163,6 +163,9 @@ func TestCleanUp(t *testing.T) {
 		if tables, objects := temporary(b), b.objects(); len(tables) > 0 || len(objects) > 0 {
 			t.Errorf("left are %v and %v", tables, objects)
 		}
+		if calls := b.calls("tables.delete", "objects.delete"); !slices.Equal(calls, []string{"tables.delete", "tables.delete", "objects.delete", "objects.delete", "objects.delete"}) {
+			t.Errorf("calls %v, want tables deleted before files", calls)
+		}
 	})
 	t.Run("FL-75 KeepStagedFiles", func(t *testing.T) {
 		b := newBench(t, localbq.Config{})

@@ -469,7 +469,11 @@ func TestDatetimeText(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, line := range slices.Collect(strings.Lines(string(text))) {
+	lines := slices.Collect(strings.Lines(string(text)))
+	if len(lines) != len(want) {
+		t.Fatalf("FL-35: staged %q", lines)
+	}
+	for i, line := range lines {
 		t.Run("FL-35 as it is staged", func(t *testing.T) {
 			if line != `{"id":1,"at":"`+want[i]+"\"}\n" {
 				t.Errorf("staged %q, want %q", line, want[i])
