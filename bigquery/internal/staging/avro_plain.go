@@ -58,9 +58,9 @@ const room = 80
 // the value, and read by eights, as if zeros followed the message. A last value that is cut therefore ends behind the message:
 // at is larger than its length then.
 func (m *Message) plain(buf, data []byte, at, next int) (_ []byte, _, _ int) {
-	out, w := buf[:cap(buf)], len(buf)
-	for next < len(m.Columns) && at < len(data) && len(out)-w >= room {
-		c := &m.Columns[next]
+	columns, out, w := m.Columns, buf[:cap(buf)], len(buf)
+	for next < len(columns) && at < len(data) && len(out)-w >= room {
+		c := &columns[next]
 		if uint64(data[at]) != c.tag {
 			break
 		}

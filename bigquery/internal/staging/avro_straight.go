@@ -74,10 +74,15 @@ func (c *Column) straightField(buf, data []byte, at int) (_ []byte, end int, ok 
 		}
 		buf, ok = c.appendPacked(buf, data[start:end])
 		return buf, end, ok
-	case c.required:
-		return c.straightValue(buf, data, at)
+	case !c.required:
+		buf = append(buf, 2)
 	}
-	return c.straightValue(append(buf, 2), data, at)
+	if c.Kind == Record && at < len(data) && data[at] < 0x80 && int(data[at]) < len(data)-at {
+		end = at + 1 + int(data[at])
+		buf, ok = c.Message.straight(buf, data[at+1:end])
+		return buf, end, ok
+	}
+	return c.straightValue(buf, data, at)
 }
 
 // straightList writes a list whose fields stand behind one another.
