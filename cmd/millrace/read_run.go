@@ -84,6 +84,7 @@ func (r *readFlags) options(now time.Time) (o export.Options, err error) {
 	if r.format == "table" && r.out != "-" {
 		faults = append(faults, errors.New("--format table is for standard output: leave -o out, or name another format"))
 	}
+	faults = append(faults, r.numbers()...)
 	if r.fields != "" {
 		for name := range strings.SplitSeq(r.fields, ",") {
 			o.Source.SelectedFields = append(o.Source.SelectedFields, strings.TrimSpace(name))
@@ -102,6 +103,20 @@ func (r *readFlags) options(now time.Time) (o export.Options, err error) {
 		}
 	}
 	return o, usage(errors.Join(faults...))
+}
+
+// numbers are the faults of flags that are numbers. Zero is what they are where nobody says them, and 0 streams lets BigQuery decide.
+func (r *readFlags) numbers() (faults []error) {
+	if r.limit < 0 {
+		faults = append(faults, fmt.Errorf("--limit %d: expected a number of rows", r.limit))
+	}
+	if r.streams < 0 {
+		faults = append(faults, fmt.Errorf("--streams %d: expected a number of streams, or 0 to let BigQuery decide", r.streams))
+	}
+	if r.safeEvery < 0 {
+		faults = append(faults, fmt.Errorf("--safe-every %s: expected a time such as 1s", r.safeEvery))
+	}
+	return faults
 }
 
 // strangeEnding is what the name of a file ends with where nobody says which format that means.
