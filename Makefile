@@ -32,9 +32,10 @@ lint: ## formatting, vet, staticcheck, the module files
 	$(GO) mod verify
 
 # Packages under the race detector do not wait a second each before they end. Draws of property tests, of one goroutine nearly all, are a quarter
-# of those that `make test` has, vet is lint's, and memory is collected less often: a fifth and more of the processor's time is saved by that.
+# of those that `make test` has, -short has tests of the example take a part of its tables or of the ways to write them, vet is lint's, and memory
+# is collected less often: a fifth and more of the processor's time is saved by that.
 race: ## the test suite under the race detector
-	GORACE="atexit_sleep_ms=0 $$GORACE" GOGC=$${GOGC:-300} RAPID_CHECKS=$${RAPID_CHECKS:-25} $(GO) test -race -vet=off ./...
+	GORACE="atexit_sleep_ms=0 $$GORACE" GOGC=$${GOGC:-300} RAPID_CHECKS=$${RAPID_CHECKS:-25} $(GO) test -race -short -vet=off ./...
 
 crash: ## jobs killed at every step of every call and at random instants, and started again; jobs in storms of faults; plans of ten million files
 	$(GO) test -count=1 -timeout 0 -v -run '^TestKilled' ./internal/e2e -points $(POINTS) -instants $(INSTANTS)

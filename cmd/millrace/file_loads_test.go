@@ -1,6 +1,7 @@
 package main
 
 import (
+	"maps"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -12,7 +13,8 @@ import (
 )
 
 // TestFileLoadsMakeEqualTables runs the example with files that are loaded, at the end and at checkpoints, in every format that has a
-// place for its columns: all tables are those that the exactly-once method makes.
+// place for its columns: all tables are those that the exactly-once method makes. With -short it goes two of these ways, which have
+// temporary tables and checkpoints between them.
 func TestFileLoadsMakeEqualTables(t *testing.T) {
 	dir := t.TempDir()
 	local, err := localbq.Start(t.Context(), localbq.Config{AutoCreateDataset: true})
@@ -41,6 +43,9 @@ func TestFileLoadsMakeEqualTables(t *testing.T) {
 		"often":   {"checkpoint.every=20ms", "sink.bigquery.fileLoads.minCheckpointInterval=20ms"},
 		"parquet": {"checkpoint.every=0s", "sink.bigquery.fileLoads.stagingFormat=parquet"},
 		"replace": {"checkpoint.every=0s", "sink.bigquery.fileLoads.writeDisposition=write-truncate", "sink.bigquery.fileLoads.maxLoadFiles=1"},
+	}
+	if testing.Short() {
+		maps.DeleteFunc(ways, func(dataset string, _ []string) bool { return dataset != "often" && dataset != "replace" })
 	}
 	for dataset, set := range ways {
 		run(dataset, append(set, "sink.bigquery.method=file-loads", path, poll)...)

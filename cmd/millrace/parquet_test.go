@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -24,7 +25,7 @@ import (
 )
 
 // TestFilesMakeEqualTables loads the example from its documents, writes every table to a Parquet file and, by our own tool, to an
-// Avro file, and loads those: all tables of an event have the same columns and the same rows.
+// Avro file, and loads those: all tables of an event have the same columns and the same rows. With -short it takes every eighth event.
 func TestFilesMakeEqualTables(t *testing.T) {
 	dir := t.TempDir()
 	local, err := localbq.Start(t.Context(), localbq.Config{AutoCreateDataset: true})
@@ -40,7 +41,10 @@ func TestFilesMakeEqualTables(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer client.Close()
-	for event := range deliveries(t) {
+	for i, event := range slices.Sorted(maps.Keys(deliveries(t))) {
+		if testing.Short() && i%8 != 0 {
+			continue
+		}
 		original := readArrow(t, client, "github", event)
 		path := filepath.Join(dir, event+".parquet")
 		writeParquet(t, path, original)

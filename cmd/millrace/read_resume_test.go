@@ -30,7 +30,9 @@ func startUnfinished(t *testing.T, name string, more ...string) *unfinishedRead 
 	u := &unfinishedRead{bq: bq, path: filepath.Join(t.TempDir(), name)}
 	u.args = append([]string{"read", killedTable, "--rest-endpoint", bq.REST(), "--grpc-endpoint", bq.GRPC(), "--safe-every", "1ns", "--resume", "-o", u.path}, more...)
 	out, err := exec.Command("sh", append([]string{"-c", `ulimit -f 512; exec millrace "$@"`, "sh"}, u.args...)...).CombinedOutput() // of 512 bytes
-	if exit := new(exec.ExitError); !asExit(err, &exit) || exit.ExitCode() != 1 || !strings.Contains(string(out), "write "+u.path+".partial: file too large") ||
+	full := func(of string) bool { return strings.Contains(string(out), "write "+u.path+of+": file too large") }
+	// A slow machine may have its rows safe so often that the notes of it are the first to be too long.
+	if exit := new(exec.ExitError); !asExit(err, &exit) || exit.ExitCode() != 1 || !full(".partial") && !full(".resume") ||
 		!strings.Contains(string(out), "the same command with --resume goes on from there") {
 		t.Fatalf("%v: %s", err, out)
 	}

@@ -114,13 +114,13 @@ func (s *jobStatus) describe(c *bqrest.JobConfiguration) {
 var jobTypes = [...]string{loadplan.LoadJob: "LOAD", loadplan.CopyJob: "COPY", loadplan.QueryJob: "QUERY"}
 
 // isOf says what a job that was found under the id of a planned one is instead. Ids have the run and a hash of the files in them, so
-// somebody must have made it so; its success says nothing of the rows.
+// somebody must have made it so; its success says nothing of the rows. Projects are not compared: a project has a name and a number.
 func (s *jobStatus) isOf(j *jobRun) error {
 	is := s.target
 	switch want := reference(j.Target); {
 	case s.kind != "" && s.kind != jobTypes[j.Kind]:
 		return misconfiguration{fmt.Errorf("job %s is a job of type %s, expected one of type %s: who else submits jobs under such ids?", j.id(), s.kind, jobTypes[j.Kind])}
-	case is != nil && (is.ProjectId != want.ProjectId || is.DatasetId != want.DatasetId || is.TableId != want.TableId):
+	case is != nil && (is.DatasetId != want.DatasetId || is.TableId != want.TableId):
 		return misconfiguration{fmt.Errorf("job %s writes to %s.%s.%s, expected %s: who else submits jobs under such ids?", j.id(), is.ProjectId, is.DatasetId, is.TableId, j.Target)}
 	}
 	return nil
