@@ -13,7 +13,7 @@ SOAK     ?= 20s
 # How long each fuzz test runs: `make fuzz FUZZTIME=10m`.
 FUZZTIME ?= 1m
 
-.PHONY: help build test lint race crash crashsample soak clients bench fuzz cover docs ci
+.PHONY: help build test lint race crash crashjobs crashcommand crashstorms crashplans crashsample soak clients bench fuzz cover docs ci
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -33,18 +33,27 @@ lint: ## formatting, vet, staticcheck, the module files
 
 # Packages under the race detector do not wait a second each before they end. Draws of property tests, of one goroutine nearly all, are a quarter
 # of those that `make test` has, -short has tests of the example take a part of its tables or of the ways to write them, vet is lint's, and memory
-# is collected less often: a fifth and more of the processor's time is saved by that.
+# is collected less often: a fifth and more of the processor's time is saved by that. Programs are linked without what only debuggers need.
 race: ## the test suite under the race detector
-	GORACE="atexit_sleep_ms=0 $$GORACE" GOGC=$${GOGC:-300} RAPID_CHECKS=$${RAPID_CHECKS:-25} $(GO) test -race -short -vet=off ./...
+	GORACE="atexit_sleep_ms=0 $$GORACE" GOGC=$${GOGC:-300} RAPID_CHECKS=$${RAPID_CHECKS:-25} $(GO) test -race -short -vet=off -ldflags=-w ./...
 
-crash: ## jobs killed at every step of every call and at random instants, and started again; jobs in storms of faults; plans of ten million files
+crash: crashjobs crashcommand crashstorms crashplans ## jobs killed at every step of every call and at random instants, and started again; jobs in storms of faults; plans of ten million files
+
+crashjobs:
 	$(GO) test -count=1 -timeout 0 -v -run '^TestKilled' ./internal/e2e -points $(POINTS) -instants $(INSTANTS)
+
+crashcommand:
 	$(GO) test -count=1 -timeout 0 -run '^TestKilled' ./cmd/millrace -points $(POINTS) -kills $(INSTANTS) -readrows $(READROWS)
+
+crashstorms:
 	$(GO) test -count=1 -timeout 0 -run '^TestStorms$$' ./bigquery -storms $(STORMS)
+
+crashplans:
 	$(GO) test -count=1 -run '^(TestManyFiles|TestGoldenPlans)$$' ./bigquery/internal/loadplan -files 10000000
 
+# Killed jobs wait for disks and for one another more than they work: two parts go on side by side.
 crashsample: ## a sample of the crash suite
-	$(MAKE) crash INSTANTS=8 POINTS=8 STORMS=300 READROWS=40000
+	$(MAKE) -j 2 --output-sync=target crash INSTANTS=8 POINTS=8 STORMS=300 READROWS=40000
 
 soak: ## jobs of both methods while tables come and go and calls fail, for SOAK
 	$(GO) test -count=1 -v -timeout 0 -run '^TestSoak$$' ./bigquery -soak $(SOAK)
