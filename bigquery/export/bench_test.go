@@ -161,17 +161,17 @@ func (l *benchTable) bare(b *testing.B) {
 	if n := len(s.Streams); n != 8 {
 		b.Fatalf("%d streams", n)
 	}
-	todo := make(chan string, len(s.Streams))
+	names := make(chan string, len(s.Streams))
 	for _, st := range s.Streams {
-		todo <- st.Name
+		names <- st.Name
 	}
-	close(todo)
+	close(names)
 	var mu sync.Mutex
 	var rows, bytes int64
 	var lanes sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
 		lanes.Go(func() {
-			for name := range todo {
+			for name := range names {
 				call, err := c.ReadRows(b.Context(), &storagepb.ReadRowsRequest{ReadStream: name})
 				if err != nil {
 					b.Error(err)

@@ -18,7 +18,7 @@ type lanes struct {
 
 // lane reads the streams that it is told, from a row on.
 type lane struct {
-	todo  chan slot  // one at most waits
+	slots chan slot  // one at most waits
 	given chan piece // nothing waits: a lane has one chunk at most that nobody has taken
 }
 
@@ -38,12 +38,12 @@ func (l *lanes) read(ctx context.Context, take func(c *chunk, slot int) error, e
 	defer func() {
 		cancel(errEnough)
 		for _, one := range l.all {
-			close(one.todo)
+			close(one.slots)
 		}
 		running.Wait()
 	}()
 	for _, s := range l.order.Slots {
-		one := &lane{todo: make(chan slot, 1), given: make(chan piece)}
+		one := &lane{slots: make(chan slot, 1), given: make(chan piece)}
 		l.all = append(l.all, one)
 		enc, err := l.planned.encoder()
 		if err != nil {
@@ -80,11 +80,11 @@ func (l *lanes) read(ctx context.Context, take func(c *chunk, slot int) error, e
 
 func (l *lane) begin(s slot) {
 	if s.Stream != noStream {
-		l.todo <- s
+		l.slots <- s
 	}
 }
 
-// run ends when todo is closed or ctx has ended.
+// run ends when slots is closed or ctx has ended.
 func (l *lane) run(ctx context.Context, p *planned, enc encoder) {
 	r := p.BlockReader()
 	defer r.Close()
@@ -102,7 +102,7 @@ func (l *lane) run(ctx context.Context, p *planned, enc encoder) {
 	if p.parts {
 		read = r.Parts
 	}
-	for s := range l.todo {
+	for s := range l.slots {
 		err := read(ctx, s.Stream, s.At, func(b bigquery.Block) error { return enc.add(b, emit) })
 		if err == nil {
 			err = enc.end(emit)

@@ -87,7 +87,7 @@ func askSavepoint(ctx context.Context, at, token string) (int64, error) {
 		if ctx.Err() != nil {
 			return 0, context.Cause(ctx)
 		}
-		return 0, fmt.Errorf("no job answers at %s: %w", at, errors.Unwrap(err))
+		return 0, fmt.Errorf("no job answers at %s: %w; is it running, with --http at this address?", at, errors.Unwrap(err))
 	}
 	defer answer.Body.Close()
 	var body struct {

@@ -190,7 +190,7 @@ func (s *jobStore) named(ctx context.Context, which string) (*engine.Checkpoint,
 	if which == "latest" {
 		c, bytes, err := s.newest(ctx)
 		if c == nil && err == nil {
-			err = fmt.Errorf("job %s has no checkpoint in %s", oneLine(s.job), oneLine(s.place))
+			err = fmt.Errorf("job %s has no checkpoint in %s: it has not taken one, or has another name or store", oneLine(s.job), oneLine(s.place))
 		}
 		return c, bytes, err
 	}
@@ -198,7 +198,11 @@ func (s *jobStore) named(ctx context.Context, which string) (*engine.Checkpoint,
 	if err != nil {
 		return nil, 0, err
 	}
-	return s.read(ctx, id)
+	c, bytes, err := s.read(ctx, id)
+	if errors.Is(err, engine.ErrNoCheckpoint) {
+		err = fmt.Errorf("%w; millrace checkpoints list prints those that are there", err)
+	}
+	return c, bytes, err
 }
 
 // shownCheckpoint is all that can be told of a checkpoint.
