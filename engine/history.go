@@ -269,20 +269,13 @@ func (h *history) fate(ctx context.Context, id int64) (*fate, error) {
 func (h *history) load(ctx context.Context, id int64) (*Checkpoint, error) {
 	bounded, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
-	data, err := h.store.Load(bounded, h.job, id)
-	if err != nil {
-		return nil, err
-	}
-	c, err := DecodeCheckpoint(data)
-	if err == nil && (c.Job != h.job || c.ID != id) {
-		err = fmt.Errorf("%w of this job: it is checkpoint %d of job %q", ErrDamaged, c.ID, c.Job)
-	}
+	c, _, err := ReadCheckpoint(bounded, h.store, h.job, id)
 	if errors.Is(err, ErrDamaged) {
 		h.log.WarnContext(ctx, "passed over an object in the checkpoint store", "checkpoint", id, "error", err)
 		h.note(id, fate{unusable: true})
 	}
 	if err != nil {
-		return nil, fmt.Errorf("checkpoint %d: %w", id, err)
+		return nil, err
 	}
 	h.note(id, fate{ours: c.Run == h.run, savepoint: c.Savepoint})
 	return c, nil

@@ -39,6 +39,23 @@ var (
 	ErrNoCheckpoint = errors.New("no such checkpoint")
 )
 
+// ReadCheckpoint reads a checkpoint of a job, and answers how many bytes are stored of it. An error wraps ErrNoCheckpoint where there is none,
+// ErrDamaged where there is something else than a checkpoint of this job and id, or is a *FormatError.
+func ReadCheckpoint(ctx context.Context, s Store, job string, id int64) (c *Checkpoint, bytes int, err error) {
+	data, err := s.Load(ctx, job, id)
+	if err != nil {
+		return nil, 0, err
+	}
+	c, err = DecodeCheckpoint(data)
+	if err == nil && (c.Job != job || c.ID != id) {
+		err = fmt.Errorf("%w of this job: it is checkpoint %d of job %q", ErrDamaged, c.ID, c.Job)
+	}
+	if err != nil {
+		return nil, len(data), fmt.Errorf("checkpoint %d: %w", id, err)
+	}
+	return c, len(data), nil
+}
+
 // BucketStore is a Store in a folder or a bucket: one object per checkpoint, under a folder per job.
 type BucketStore struct {
 	objects objects

@@ -106,20 +106,8 @@ func (f *storeFlags) withStore(cmd *cobra.Command, args []string, do func(contex
 	return do(ctx, s, rest)
 }
 
-// read loads a checkpoint and says how many bytes it takes. An error that wraps engine.ErrDamaged is about what is stored there.
 func (s *jobStore) read(ctx context.Context, id int64) (*engine.Checkpoint, int, error) {
-	data, err := s.Load(ctx, s.job, id)
-	if err != nil {
-		return nil, 0, err
-	}
-	c, err := engine.DecodeCheckpoint(data)
-	if err == nil && (c.Job != s.job || c.ID != id) {
-		err = fmt.Errorf("%w of this job: it is checkpoint %d of job %q", engine.ErrDamaged, c.ID, c.Job)
-	}
-	if err != nil {
-		return nil, len(data), fmt.Errorf("checkpoint %d: %w", id, err)
-	}
-	return c, len(data), nil
+	return engine.ReadCheckpoint(ctx, s, s.job, id)
 }
 
 // newest is the checkpoint that a run would look at first: the newest that is whole. nil: there is none.
